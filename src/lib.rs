@@ -1,0 +1,12 @@
+//! Leader election for services that share nothing but a database.
+
+mod instant;
+mod lease;
+pub mod store;
+
+pub use instant::Instant;
+pub use lease::{
+    ElectionName, Fence, Identity, InvalidValue, Lease, MAX_NAME_BYTES, MAX_PAYLOAD_BYTES, Payload,
+    Version,
+};
+pub use store::{DynStore, Store, StoreError};
