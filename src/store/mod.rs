@@ -3,6 +3,7 @@
 mod dynamic;
 mod error;
 mod request;
+mod slot;
 
 use std::{
     fmt,
@@ -20,6 +21,7 @@ pub use self::{
     request::{
         AcquireRequest, Observed, Outcome, PlaceRequest, ReleaseRequest, RenewRequest, When,
     },
+    slot::{Slot, Taken},
 };
 use crate::lease::{ElectionName, Lease};
 
