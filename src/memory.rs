@@ -1,1 +1,413 @@
-//! A store inside the process.
+//! A store inside the process: the whole contract without a database.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use crate::{
+    clock::Clock,
+    instant::Instant,
+    lease::{ElectionName, Fence, Identity, Lease, Payload, Version},
+    store::{
+        AcquireRequest, Capabilities, Observed, Outcome, PlaceRequest, ReleaseRequest,
+        RenewRequest, Session, Store, StoreError, When,
+    },
+};
+
+/// Keeps leases in the memory of this process: for tests, for development, and for a service that has one replica
+/// today. Clones share their records; two stores made by [`new`](Self::new) have nothing in common.
+///
+/// It keeps the contract of [`Store`] to the letter and passes the same suite as the databases do. Its wall clock
+/// stands at zero, so the fences of an election are 1, 2, 3.
+///
+/// ```
+/// use std::time::Duration;
+/// use tenure::{
+///     ElectionName, Identity, MemoryStore,
+///     store::{AcquireRequest, Outcome, Session, Store},
+/// };
+///
+/// # futures::executor::block_on(async {
+/// let store = MemoryStore::new();
+/// let billing = ElectionName::new("billing")?;
+/// let request = AcquireRequest::new(Identity::new("a")?, None, Duration::from_secs(15));
+///
+/// let outcome = store.session(&billing).acquire(&request).await?;
+/// assert!(matches!(outcome, Outcome::Won(lease) if u64::from(lease.fence) == 1));
+/// assert_eq!(store.leaders().await?.len(), 1);
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct MemoryStore(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    clock: Clock,
+    records: Mutex<Records>,
+}
+
+impl MemoryStore {
+    /// A store without any record.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A store whose leases expire by `clock`, so that it shares one virtual time with the electors of a test.
+    #[cfg(any(test, feature = "test-util"))]
+    #[must_use]
+    pub fn with_clock(clock: Clock) -> Self {
+        Self(Arc::new(Shared { clock, records: Mutex::default() }))
+    }
+
+    /// See [`Store::leaders`].
+    ///
+    /// # Errors
+    /// None; the signature is that of every store.
+    pub async fn leaders(&self) -> Result<Vec<(ElectionName, Lease)>, StoreError> {
+        Ok(self.0.lock(|records, now| records.list(now)))
+    }
+
+    /// See [`Store::depose`].
+    ///
+    /// # Errors
+    /// None; the signature is that of every store.
+    pub async fn depose(&self, election: &ElectionName) -> Result<Option<Lease>, StoreError> {
+        Ok(self.0.lock(|records, now| records.depose(election, now)))
+    }
+
+    /// See [`Store::ping`].
+    ///
+    /// # Errors
+    /// None; the signature is that of every store.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Deletes a record, as a careless operator would. For tests: an election's record is never deleted in normal
+    /// operation.
+    pub fn forget(&self, election: &ElectionName) {
+        self.0.lock(|records, _| records.table.remove(election));
+    }
+
+    /// A backup of all records, to be [restored](Self::restore) later. For tests.
+    #[must_use]
+    pub fn backup(&self) -> MemoryBackup {
+        MemoryBackup(self.0.lock(|records, _| records.table.clone()))
+    }
+
+    /// Puts all records back as they were when the backup was made; those made since then are gone. Versions go on
+    /// rising, as those of a database do that follow its clock. For tests.
+    pub fn restore(&self, backup: &MemoryBackup) {
+        self.0.lock(|records, _| records.table.clone_from(&backup.0));
+    }
+}
+
+impl Store for MemoryStore {
+    type Session = MemorySession;
+
+    fn session(&self, election: &ElectionName) -> MemorySession {
+        MemorySession { store: self.clone(), election: election.clone() }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { clock: true, ..Capabilities::NONE }
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.ping().await
+    }
+
+    async fn leaders(&self) -> Result<Vec<(ElectionName, Lease)>, StoreError> {
+        self.leaders().await
+    }
+
+    async fn depose(&self, election: &ElectionName) -> Result<Option<Lease>, StoreError> {
+        self.depose(election).await
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let elections = self.0.lock(|records, _| records.table.len());
+        f.debug_struct("MemoryStore").field("elections", &elections).finish()
+    }
+}
+
+/// The session of a [`MemoryStore`]. Every call is done at its first poll.
+#[derive(Clone, Debug)]
+pub struct MemorySession {
+    store: MemoryStore,
+    election: ElectionName,
+}
+
+impl Session for MemorySession {
+    async fn inspect(&mut self) -> Result<Option<Lease>, StoreError> {
+        Ok(self.store.0.lock(|records, now| records.read(&self.election, now)))
+    }
+
+    async fn place(&mut self, request: &PlaceRequest) -> Result<Lease, StoreError> {
+        Ok(self.store.0.lock(|records, now| records.place(&self.election, request, now)))
+    }
+
+    async fn acquire(&mut self, request: &AcquireRequest) -> Result<Outcome, StoreError> {
+        self.store.0.lock(|records, now| records.acquire(&self.election, request, now))
+    }
+
+    async fn renew(&mut self, request: &RenewRequest) -> Result<Outcome, StoreError> {
+        Ok(self.store.0.lock(|records, now| records.renew(&self.election, request, now)))
+    }
+
+    async fn release(&mut self, request: &ReleaseRequest) -> Result<Outcome, StoreError> {
+        Ok(self.store.0.lock(|records, now| records.release(&self.election, request, now)))
+    }
+}
+
+/// All records of a [`MemoryStore`] at one point in time.
+#[derive(Clone)]
+pub struct MemoryBackup(BTreeMap<ElectionName, Record>);
+
+impl fmt::Debug for MemoryBackup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryBackup").field("elections", &self.0.len()).finish()
+    }
+}
+
+impl Shared {
+    /// Does `work` under the lock. The clock is read after the lock was taken, as every store must.
+    fn lock<T>(&self, work: impl FnOnce(&mut Records, Instant) -> T) -> T {
+        let mut records: MutexGuard<'_, Records> =
+            self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.clock.now();
+        work(&mut records, now)
+    }
+}
+
+#[derive(Default)]
+struct Records {
+    table: BTreeMap<ElectionName, Record>,
+    /// The last version given out, to any record: so that none repeats when a record is deleted or restored.
+    version: u64,
+}
+
+#[derive(Clone)]
+struct Record {
+    holder: Option<Identity>,
+    fence: Fence,
+    version: u64,
+    duration: Duration,
+    released: bool,
+    expires_at: Instant,
+    payload: Payload,
+}
+
+impl Records {
+    fn read(&self, election: &ElectionName, now: Instant) -> Option<Lease> {
+        self.table.get(election).map(|record| record.lease(now))
+    }
+
+    fn list(&self, now: Instant) -> Vec<(ElectionName, Lease)> {
+        let row =
+            |(election, record): (&ElectionName, &Record)| (election.clone(), record.lease(now));
+        self.table.iter().map(row).collect()
+    }
+
+    fn place(&mut self, election: &ElectionName, request: &PlaceRequest, now: Instant) -> Lease {
+        if let Some(record) = self.table.get(election) {
+            return record.lease(now);
+        }
+        let record = Record {
+            holder: None,
+            fence: request.floor.unwrap_or(Fence::MIN),
+            version: self.next_version(now),
+            duration: request.duration,
+            released: false,
+            expires_at: now + request.duration,
+            payload: Payload::default(),
+        };
+        self.put(election, record, now)
+    }
+
+    fn acquire(
+        &mut self,
+        election: &ElectionName,
+        request: &AcquireRequest,
+        now: Instant,
+    ) -> Result<Outcome, StoreError> {
+        let found = self.table.get(election);
+        let as_observed = found.map(Record::observed) == request.observed;
+        let permitted = match request.when {
+            When::Expired => found.is_none_or(|record| record.is_expired(now)),
+            When::Unchanged => true,
+        };
+        if !as_observed || !permitted {
+            return Ok(Outcome::Lost(found.map(|record| record.lease(now))));
+        }
+        let Some(fence) = Fence::next(found.map(|record| record.fence), request.floor, 0) else {
+            return Err(StoreError::fatal(format!("no fence is left for election {election:?}")));
+        };
+        let record = Record {
+            holder: Some(request.holder.clone()),
+            fence,
+            version: self.next_version(now),
+            duration: request.duration,
+            released: false,
+            expires_at: now + request.duration,
+            payload: request.payload.clone(),
+        };
+        Ok(Outcome::Won(self.put(election, record, now)))
+    }
+
+    fn renew(&mut self, election: &ElectionName, request: &RenewRequest, now: Instant) -> Outcome {
+        self.update(election, &request.holder, request.fence, now, |record| {
+            record.duration = request.duration;
+            record.expires_at = now + request.duration;
+            if let Some(payload) = &request.payload {
+                record.payload = payload.clone();
+            }
+        })
+    }
+
+    fn release(
+        &mut self,
+        election: &ElectionName,
+        request: &ReleaseRequest,
+        now: Instant,
+    ) -> Outcome {
+        self.update(election, &request.holder, request.fence, now, |record| record.released = true)
+    }
+
+    fn depose(&mut self, election: &ElectionName, now: Instant) -> Option<Lease> {
+        let version = self.next_version(now);
+        let record = self.table.get_mut(election)?;
+        record.holder = None;
+        record.version = version;
+        Some(record.lease(now))
+    }
+
+    /// Changes the record if it is still that of the holder's term: named in it, not released and not expired.
+    fn update(
+        &mut self,
+        election: &ElectionName,
+        holder: &Identity,
+        fence: Fence,
+        now: Instant,
+        change: impl FnOnce(&mut Record),
+    ) -> Outcome {
+        let version = self.next_version(now);
+        let Some(record) = self.table.get_mut(election) else {
+            return Outcome::Lost(None);
+        };
+        let is_theirs = record.holder.as_ref() == Some(holder) && record.fence == fence;
+        if !is_theirs || record.released || record.is_expired(now) {
+            return Outcome::Lost(Some(record.lease(now)));
+        }
+        change(record);
+        record.version = version;
+        Outcome::Won(record.lease(now))
+    }
+
+    fn put(&mut self, election: &ElectionName, record: Record, now: Instant) -> Lease {
+        let lease = record.lease(now);
+        self.table.insert(election.clone(), record);
+        lease
+    }
+
+    /// The clock in microseconds, and above every version that was given out.
+    fn next_version(&mut self, now: Instant) -> u64 {
+        self.version = (self.version + 1).max(now.as_nanos() / 1_000);
+        self.version
+    }
+}
+
+impl Record {
+    fn is_expired(&self, now: Instant) -> bool {
+        now >= self.expires_at
+    }
+
+    fn observed(&self) -> Observed {
+        Observed::new(self.fence, self.version.into())
+    }
+
+    fn lease(&self, now: Instant) -> Lease {
+        Lease {
+            holder: self.holder.clone(),
+            fence: self.fence,
+            version: Version::from(self.version),
+            duration: self.duration,
+            released: self.released,
+            ttl: Some(self.expires_at.saturating_since(now).min(self.duration)),
+            payload: self.payload.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEASE: Duration = Duration::from_secs(10);
+
+    fn name(text: &str) -> ElectionName {
+        ElectionName::new(text).unwrap()
+    }
+
+    fn request(holder: &str, observed: Option<&Lease>) -> AcquireRequest {
+        let holder = Identity::new(holder).unwrap();
+        AcquireRequest::new(holder, observed.map(Observed::from), LEASE)
+    }
+
+    fn won(outcome: Outcome) -> Lease {
+        match outcome {
+            Outcome::Won(lease) => lease,
+            Outcome::Lost(by) => panic!("lost to {by:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn fences_count_from_one_and_go_on_over_a_release() {
+        let mut session = MemoryStore::new().session(&name("e"));
+        let first = won(session.acquire(&request("a", None)).await.unwrap());
+        let release = ReleaseRequest::new(Identity::new("a").unwrap(), first.fence);
+        let released = won(session.release(&release).await.unwrap());
+        let second = won(session.acquire(&request("a", Some(&released))).await.unwrap());
+        assert_eq!((u64::from(first.fence), u64::from(second.fence)), (1, 2));
+    }
+
+    #[tokio::test]
+    async fn a_clone_shows_the_same_records_and_a_new_store_none() {
+        let store = MemoryStore::new();
+        won(store.session(&name("e")).acquire(&request("a", None)).await.unwrap());
+        assert_eq!(store.clone().leaders().await.unwrap().len(), 1);
+        assert_eq!(MemoryStore::new().leaders().await.unwrap(), []);
+    }
+
+    #[tokio::test]
+    async fn versions_repeat_neither_over_a_deleted_nor_over_a_restored_record() {
+        let store = MemoryStore::new();
+        let mut session = store.session(&name("e"));
+        let empty = store.backup();
+        let mut seen = Vec::new();
+        for _ in 0..1_000 {
+            seen.push(won(session.acquire(&request("a", None)).await.unwrap()).version.as_u64());
+            store.forget(&name("e"));
+            seen.push(won(session.acquire(&request("a", None)).await.unwrap()).version.as_u64());
+            store.restore(&empty);
+        }
+        assert!(seen.is_sorted_by(|earlier, later| earlier < later));
+    }
+
+    #[tokio::test]
+    async fn an_election_whose_fences_are_used_up_says_so_instead_of_starting_over() {
+        let mut session = MemoryStore::new().session(&name("e"));
+        let highest = PlaceRequest { duration: LEASE, floor: Fence::try_from(i64::MAX).ok() };
+        let placed = session.place(&highest).await.unwrap();
+        let error = session.acquire(&request("a", Some(&placed))).await.unwrap_err();
+        assert!(error.is_fatal(), "{error}");
+    }
+}
