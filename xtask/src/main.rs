@@ -1,1 +1,55 @@
-fn main() {}
+//! The commands of the README: `cargo xtask <command>`.
+
+mod cargo;
+mod servers;
+mod steps;
+mod tally;
+mod test;
+
+use std::process::ExitCode;
+
+/// One command. A new one is a module with such a constant, and a line in [`COMMANDS`].
+struct Command {
+    name: &'static str,
+    usage: &'static str,
+    about: &'static str,
+    run: fn(&[String]) -> Result<(), Failure>,
+}
+
+/// Why a command failed, in a sentence for whoever called it.
+#[derive(Debug)]
+struct Failure(String);
+
+impl Failure {
+    fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
+
+const COMMANDS: &[Command] = &[test::COMMAND];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((name, rest)) = arguments.split_first() else {
+        return usage();
+    };
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+        eprintln!("there is no `cargo xtask {name}`");
+        return usage();
+    };
+    match (command.run)(rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure(why)) => {
+            eprintln!("cargo xtask {name}: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage:");
+    for command in COMMANDS {
+        eprintln!("  cargo xtask {:<24} {}", command.usage, command.about);
+    }
+    ExitCode::FAILURE
+}

@@ -1,0 +1,66 @@
+//! `cargo xtask test`: everything that must hold before a change goes in.
+//!
+//! All steps look at the whole workspace with all features, so that they agree on the features of every dependency and
+//! share what they compile: once for clippy and docs, once for the tests.
+
+use crate::{Command, Failure, cargo, servers, steps::Steps};
+
+pub(crate) const COMMAND: Command = Command {
+    name: "test",
+    usage: "test [--no-servers]",
+    about: "fmt, clippy, docs, all tests, doctests, examples as tests; installs missing servers",
+    run,
+};
+
+/// Integration tests whose names begin like this start a database server of their own.
+const NEEDS_A_SERVER: &str = "server_";
+
+fn run(arguments: &[String]) -> Result<(), Failure> {
+    let with_servers = match arguments {
+        [] => true,
+        [only] if only == "--no-servers" => false,
+        _ => return Err(Failure::new(format!("unknown arguments; usage: {}", COMMAND.usage))),
+    };
+    let (left_out, tests): (Vec<String>, Vec<String>) = cargo::integration_tests()?
+        .into_iter()
+        .partition(|test| !with_servers && test.starts_with(NEEDS_A_SERVER));
+
+    let mut steps = Steps::default();
+    let outcome = run_steps(&mut steps, with_servers, &tests);
+    if !left_out.is_empty() {
+        println!("NOT RUN, as asked by --no-servers, {} test programs:", left_out.len());
+        println!("  {}", left_out.join("\n  "));
+    }
+    steps.print_summary();
+    outcome
+}
+
+fn run_steps(steps: &mut Steps, with_servers: bool, tests: &[String]) -> Result<(), Failure> {
+    if with_servers {
+        steps.step("servers", servers::ensure_installed)?;
+    }
+    steps.program("fmt", cargo::cargo().args(["fmt", "--all", "--check"]))?;
+    steps.program(
+        "clippy",
+        on_everything("clippy").args(["--all-targets", "--", "--deny", "warnings"]),
+    )?;
+    steps.program(
+        "docs",
+        on_everything("doc").arg("--no-deps").env("RUSTDOCFLAGS", "-D warnings"),
+    )?;
+    // Also builds the examples, which their tests start as programs.
+    steps.program("build of tests and examples", on_everything("test").arg("--no-run"))?;
+    let named = tests.iter().flat_map(|test| ["--test", test]);
+    let ran = steps.tests(
+        "tests",
+        on_everything("test").args(["--no-fail-fast", "--lib", "--bins"]).args(named),
+    );
+    let doctests = steps.tests("doctests", on_everything("test").args(["--no-fail-fast", "--doc"]));
+    ran.and(doctests)
+}
+
+fn on_everything(subcommand: &str) -> std::process::Command {
+    let mut command = cargo::cargo();
+    command.args([subcommand, "--workspace", "--all-features"]);
+    command
+}
