@@ -425,6 +425,31 @@ impl Lease {
     }
 }
 
+/// Why a term is over, or is about to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TermEnd {
+    /// No renewal was confirmed before the deadline.
+    Expired,
+    /// The store gave proof that the lease is not this term's any more.
+    Lost,
+    /// The candidate handed over: it was asked to, or is not eligible any more.
+    Resigned,
+    /// The elector was shut down, or dropped.
+    Shutdown,
+}
+
+impl fmt::Display for TermEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Expired => "expired",
+            Self::Lost => "lost",
+            Self::Resigned => "resigned",
+            Self::Shutdown => "shutdown",
+        })
+    }
+}
+
 /// So that `TryInto<ElectionName>` also takes a name that needs no checking.
 impl From<Infallible> for InvalidValue {
     fn from(never: Infallible) -> Self {

@@ -2,11 +2,12 @@
 
 mod instant;
 mod lease;
+pub mod protocol;
 pub mod store;
 
 pub use instant::Instant;
 pub use lease::{
     ElectionName, Fence, Identity, InvalidValue, Lease, MAX_NAME_BYTES, MAX_PAYLOAD_BYTES, Payload,
-    Version,
+    TermEnd, Version,
 };
 pub use store::{DynStore, Store, StoreError};

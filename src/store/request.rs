@@ -138,3 +138,14 @@ pub enum Outcome {
     /// Nothing was written. The record that stood in the way, or `None` if there is none.
     Lost(Option<Lease>),
 }
+
+impl Outcome {
+    /// The record as it is now, if there is one.
+    #[must_use]
+    pub fn lease(&self) -> Option<&Lease> {
+        match self {
+            Self::Won(lease) => Some(lease),
+            Self::Lost(lease) => lease.as_ref(),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Holding the lease: leading, draining, and giving it back.
+
+use super::{Call, Change, Levels, Protocol, State, Step};
+use crate::{
+    instant::Instant,
+    lease::{Fence, TermEnd},
+    store::{Outcome, ReleaseRequest, RenewRequest},
+};
+
+/// A term of this candidate.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Tenure {
+    pub(super) fence: Fence,
+    pub(super) deadline: Instant,
+    pub(super) next_renew: Instant,
+}
+
+impl Tenure {
+    /// When the next renewal or the end is due.
+    pub(super) fn due(&self, is_renewing: bool) -> Instant {
+        if is_renewing { self.deadline } else { self.deadline.min(self.next_renew) }
+    }
+
+    pub(super) fn instants(&mut self) -> Vec<&mut Instant> {
+        vec![&mut self.deadline, &mut self.next_renew]
+    }
+}
+
+/// A term that is over, or a lease on which none was built.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Relinquishing {
+    /// What is to be released; nothing once the lease is known to be somebody else's.
+    release: Option<Fence>,
+    since: Instant,
+    /// When to say next that guards are still held.
+    say: Instant,
+}
+
+impl Relinquishing {
+    pub(super) fn new(now: Instant, release: Option<Fence>) -> Self {
+        Self { release, since: now, say: now }
+    }
+
+    pub(super) fn instants(&mut self) -> Vec<&mut Instant> {
+        vec![&mut self.since, &mut self.say]
+    }
+}
+
+impl Protocol {
+    fn tenure_mut(&mut self) -> Option<&mut Tenure> {
+        match &mut self.state {
+            State::Leading(tenure) | State::Draining { tenure, .. } => Some(tenure),
+            State::Following(_) | State::Relinquishing(_) | State::Stopped => None,
+        }
+    }
+
+    pub(super) fn end_at_deadline(&mut self, now: Instant, step: &mut Step) {
+        if self.tenure_mut().is_some_and(|tenure| now >= tenure.deadline) {
+            self.end(now, TermEnd::Expired, step);
+        }
+    }
+
+    fn end(&mut self, now: Instant, reason: TermEnd, step: &mut Step) {
+        let release = self.tenure_mut().map(|t| t.fence).filter(|_| reason != TermEnd::Lost);
+        step.changes.push(Change::Ended(reason));
+        let mut relinquishing = Relinquishing::new(now, release);
+        relinquishing.say = now + self.timing.lease_duration();
+        self.state = State::Relinquishing(relinquishing);
+    }
+
+    pub(super) fn renew_when_due(&mut self, now: Instant, step: &mut Step) {
+        let is_renewing = self.outstanding.is_some();
+        match self.tenure_mut() {
+            Some(tenure) if !is_renewing && now >= tenure.next_renew => {
+                let fence = tenure.fence;
+                let duration = self.timing.lease_duration();
+                let request = RenewRequest::new(self.identity.clone(), fence, duration);
+                self.call(now, Call::Renew(request), step);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn renewed(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        outcome: &Outcome,
+        step: &mut Step,
+    ) {
+        let timing = self.timing;
+        self.known.saw(outcome.lease(), now);
+        if let State::Relinquishing(relinquishing) = &mut self.state {
+            if matches!(outcome, Outcome::Lost(_)) {
+                relinquishing.release = None;
+            }
+            return;
+        }
+        let Some(tenure) = self.tenure_mut() else { return };
+        match outcome {
+            Outcome::Won(lease) if lease.fence == tenure.fence => {
+                tenure.deadline = timing.hold_deadline(sent, lease.ttl);
+                tenure.next_renew = sent + timing.renew_interval();
+                let deadline = tenure.deadline;
+                step.changes.push(Change::Extended { deadline });
+                self.end_at_deadline(now, step);
+            }
+            // The guarded update matched nothing, or (a store that breaks its contract) somebody else's term.
+            Outcome::Won(_) | Outcome::Lost(_) => self.end(now, TermEnd::Lost, step),
+        }
+    }
+
+    pub(super) fn renew_failed(&mut self, now: Instant) {
+        let delay = self.timing.retry_delay();
+        if let Some(tenure) = self.tenure_mut() {
+            tenure.next_renew = now + delay;
+        }
+    }
+
+    /// Begins a voluntary end; a shutdown takes over from a resignation that is under way, with what is left of its time.
+    pub(super) fn drain(&mut self, now: Instant, reason: TermEnd, step: &mut Step) {
+        match &mut self.state {
+            State::Leading(tenure) => {
+                let (tenure, until) = (tenure.clone(), now + self.timing.drain_timeout());
+                self.state = State::Draining { tenure, reason, until };
+                step.changes.push(Change::Cancelled(reason));
+            }
+            State::Draining { reason: current, .. } if reason == TermEnd::Shutdown => {
+                *current = reason;
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn proceed_draining(&mut self, now: Instant, levels: Levels, step: &mut Step) {
+        let State::Draining { reason, until, .. } = self.state else { return };
+        if levels == Levels::default() || now >= until {
+            self.end(now, reason, step);
+            self.proceed_relinquishing(now, levels, step);
+        } else {
+            self.renew_when_due(now, step);
+        }
+    }
+
+    pub(super) fn proceed_relinquishing(&mut self, now: Instant, levels: Levels, step: &mut Step) {
+        let State::Relinquishing(relinquishing) = &self.state else { return };
+        if levels.guards > 0 {
+            return self.wait_for_guards(now, levels.guards, step);
+        }
+        match (&self.outstanding, relinquishing.release) {
+            // A renewal is awaited: it tells whether there is anything to release. So is the release itself.
+            (Some(_), _) => {}
+            (None, Some(fence)) => {
+                let request = ReleaseRequest::new(self.identity.clone(), fence);
+                self.call(now, Call::Release(request), step);
+            }
+            (None, None) => {
+                self.follow(now, now);
+                self.proceed_following(now, step);
+            }
+        }
+    }
+
+    /// Guarded work is never released over.
+    fn wait_for_guards(&mut self, now: Instant, guards: usize, step: &mut Step) {
+        let State::Relinquishing(relinquishing) = &self.state else { return };
+        if now < self.patience(relinquishing) {
+            return;
+        }
+        if self.shutdown.is_some() && now >= self.last_wait(relinquishing) {
+            return self.stop(guards, step);
+        }
+        let say = now + self.timing.lease_duration();
+        step.changes.push(Change::StillHeld { guards });
+        if let State::Relinquishing(relinquishing) = &mut self.state {
+            relinquishing.say = say;
+        }
+    }
+
+    /// When to do something about guards that are still held.
+    pub(super) fn patience(&self, relinquishing: &Relinquishing) -> Instant {
+        match self.shutdown {
+            Some(_) => relinquishing.say.min(self.last_wait(relinquishing)),
+            None => relinquishing.say,
+        }
+    }
+
+    /// When a shutdown stops waiting for guards. A drain that has used up its time leaves a moment for polls that were
+    /// running when the term ended.
+    fn last_wait(&self, relinquishing: &Relinquishing) -> Instant {
+        let asked = self.shutdown.unwrap_or(relinquishing.since);
+        let drained = asked + self.timing.drain_timeout();
+        drained.max(
+            relinquishing.since + self.timing.retry_delay().min(self.timing.operation_timeout()),
+        )
+    }
+}

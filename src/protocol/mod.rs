@@ -1,0 +1,499 @@
+//! The election as a state machine that knows no clock, no runtime, no database and no randomness.
+//!
+//! [`Protocol::step`] takes the local instant, a jitter value, how many guards and pieces of work are out, and one
+//! [`Input`]; it answers with at most one [`Call`] to make, what has changed, and when it wants to be woken. The same code
+//! is tested on virtual time, simulated, model-checked and shipped.
+//!
+//! | phase | does | leaves when |
+//! |---|---|---|
+//! | following | inspects; acquires when the lease is claimable and it contends | an acquire is won |
+//! | leading | renews | deadline, proof of loss, resign, shutdown |
+//! | draining | renews; no new work | work and guards are gone, the drain has timed out, deadline, proof |
+//! | relinquishing | the term is over; once guards are gone it releases | released, or failed to |
+//! | stopped | nothing | never |
+
+mod expiry;
+mod following;
+mod holding;
+mod timing;
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+pub use self::{
+    expiry::Expiry,
+    timing::{Remedy, Timing, TimingBuilder, TimingError, WorstCase},
+};
+use self::{
+    following::Following,
+    holding::{Relinquishing, Tenure},
+};
+use crate::{
+    instant::Instant,
+    lease::{Fence, Identity, Lease, TermEnd},
+    store::{AcquireRequest, Outcome, PlaceRequest, ReleaseRequest, RenewRequest},
+};
+
+/// A number from `[0, 1)`, drawn anew for each step: 65,536 of them, so that a model checker can try a few for all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Jitter(u16);
+
+impl Jitter {
+    /// `numerator / 65536`.
+    #[must_use]
+    pub const fn new(numerator: u16) -> Self {
+        Self(numerator)
+    }
+
+    /// The duration, give or take 20 %.
+    fn around(self, duration: Duration) -> Duration {
+        let least = duration / 5 * 4;
+        least.saturating_add(self.part_of(duration / 5 * 2))
+    }
+
+    /// 1 to 5 ms.
+    fn after_expiry(self) -> Duration {
+        Duration::from_millis(1)
+            + self.part_of(timing::MAX_EXPIRY_JITTER - Duration::from_millis(1))
+    }
+
+    fn part_of(self, duration: Duration) -> Duration {
+        duration.saturating_mul(u32::from(self.0)) / (1 << 16)
+    }
+}
+
+/// How much work of this candidate's term is out. Levels, not events: handed to every step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_structs)] // two counts, and whoever drives the protocol must know both
+pub struct Levels {
+    /// Guards that are held: work that nobody can stop.
+    pub guards: usize,
+    /// Work in flight: inert once the term has ended.
+    pub in_flight: usize,
+}
+
+/// What happened since the last step.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_enums)] // whoever drives the protocol must know them all
+pub enum Input {
+    /// Nothing but the passing of time, or a change of the levels.
+    Wake,
+    /// The answer to the outstanding call.
+    Reply(Reply),
+    /// The store says that something has changed.
+    Hint,
+    /// Hand over, then pause.
+    Resign,
+    /// Hand over and stop.
+    Shutdown,
+    /// Whether this candidate may lead at all.
+    Eligible(bool),
+}
+
+/// The answer to a call. One that does not fit the outstanding call counts as failed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_enums)] // whoever drives the protocol must know them all
+pub enum Reply {
+    /// To [`Call::Inspect`].
+    Inspected(Option<Lease>),
+    /// To [`Call::Place`].
+    Placed(Lease),
+    /// To [`Call::Acquire`].
+    Acquired(Outcome),
+    /// To [`Call::Renew`].
+    Renewed(Outcome),
+    /// To [`Call::Release`].
+    Released(Outcome),
+    /// To any call: whether it was executed is unknown.
+    Failed,
+}
+
+/// A call to make now. What is published beside the lease is for whoever drives the protocol to fill in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_enums)] // whoever drives the protocol must know them all
+pub enum Call {
+    /// Read the record.
+    Inspect,
+    /// Put a record where one has vanished.
+    Place(PlaceRequest),
+    /// Start a term.
+    Acquire(AcquireRequest),
+    /// Extend the term.
+    Renew(RenewRequest),
+    /// Give the lease back.
+    Release(ReleaseRequest),
+}
+
+/// What has changed, in the order in which it is to be published.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_enums)] // whoever drives the protocol must know them all
+pub enum Change {
+    /// A term has begun.
+    Started {
+        /// Its number.
+        fence: Fence,
+        /// When it is over unless a renewal is confirmed.
+        deadline: Instant,
+    },
+    /// A renewal was confirmed; the new deadline may also be an earlier one.
+    Extended {
+        /// When the term is over unless another renewal is confirmed.
+        deadline: Instant,
+    },
+    /// The term admits no new work; it will end for this reason, or for a worse one.
+    Cancelled(TermEnd),
+    /// The term is over.
+    Ended(TermEnd),
+    /// Guards of an ended term are still held, a lease after it was first said.
+    StillHeld {
+        /// How many.
+        guards: usize,
+    },
+    /// Nothing will ever happen again.
+    Stopped {
+        /// How many guards of the last term are still held; its lease was not released then.
+        guards: usize,
+    },
+}
+
+/// What a step asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use = "the call must be made, the changes published"]
+#[non_exhaustive]
+pub struct Step {
+    /// Drop the outstanding call: it has timed out, or nobody wants its answer any more. Comes before `call`.
+    pub abandon: bool,
+    /// Make this call. There is no other one outstanding.
+    pub call: Option<Call>,
+    /// When to come back at the latest; `None` if only a reply, an input or a level can change anything.
+    pub wake: Option<Instant>,
+    /// What to publish, in this order.
+    pub changes: Vec<Change>,
+}
+
+/// Where a candidate stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Phase {
+    /// Looks, and tries to win a term when the lease is claimable and it contends.
+    Following,
+    /// Has a term.
+    Leading,
+    /// Has a term that admits no new work, and waits for the work in flight.
+    Draining,
+    /// Its term is over; waits for guards, and gives the lease back.
+    Relinquishing,
+    /// Does not take part any more.
+    Stopped,
+}
+
+/// One candidate's part in one election.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Protocol {
+    identity: Identity,
+    timing: Timing,
+    eligible: bool,
+    pause: Pause,
+    /// When the shutdown was asked for.
+    shutdown: Option<Instant>,
+    outstanding: Option<Outstanding>,
+    known: Known,
+    state: State,
+}
+
+/// When this candidate contends again after it resigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Pause {
+    No,
+    /// It has resigned; the pause begins when it follows again.
+    FromFollowing,
+    Until(Instant),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Outstanding {
+    kind: CallKind,
+    sent: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum CallKind {
+    Inspect,
+    Place,
+    Acquire,
+    Renew,
+    Release,
+}
+
+/// What this candidate has ever learnt about the record, in whatever phase.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Known {
+    watch: Option<expiry::Watch>,
+    /// The highest fence seen: every new term is above it.
+    floor: Option<Fence>,
+    /// The longest duration seen; `None` if there never was a record.
+    longest: Option<Duration>,
+}
+
+impl Known {
+    /// Takes note of the record as it is in a reply, or of its absence.
+    fn saw(&mut self, lease: Option<&Lease>, received: Instant) {
+        let Some(lease) = lease else {
+            self.watch = None;
+            return;
+        };
+        self.watch = Some(expiry::Watch::follow(self.watch.take(), lease, received));
+        self.floor = self.floor.max(Some(lease.fence));
+        self.longest = self.longest.max(Some(lease.duration));
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum State {
+    Following(Following),
+    Leading(Tenure),
+    Draining { tenure: Tenure, reason: TermEnd, until: Instant },
+    Relinquishing(Relinquishing),
+    Stopped,
+}
+
+impl Protocol {
+    /// A candidate that follows and looks at once. One that is not `eligible` is an observer.
+    #[must_use]
+    pub fn new(identity: Identity, timing: Timing, eligible: bool) -> Self {
+        Self {
+            identity,
+            timing,
+            eligible,
+            pause: Pause::No,
+            shutdown: None,
+            outstanding: None,
+            known: Known::default(),
+            state: State::Following(Following::looking_at(Instant::ORIGIN)),
+        }
+    }
+
+    /// Goes on by one input. `now` must not lie before that of the last step; for a reply it is when the reply was read.
+    pub fn step(&mut self, now: Instant, jitter: Jitter, levels: Levels, input: Input) -> Step {
+        let mut step = Step::default();
+        // The clock decides before anything else is looked at: a confirmation that arrives after the deadline that it
+        // was to replace confirms nothing.
+        self.end_at_deadline(now, &mut step);
+        match input {
+            Input::Wake => {}
+            Input::Reply(reply) => self.reply(now, jitter, reply, &mut step),
+            Input::Hint => self.hint(now),
+            Input::Resign => self.resign(now, &mut step),
+            Input::Shutdown => self.shut_down(now, &mut step),
+            Input::Eligible(eligible) => self.set_eligible(now, eligible, &mut step),
+        }
+        self.abandon_overdue(now, jitter, &mut step);
+        self.proceed(now, levels, &mut step);
+        step.wake = self.wake(levels);
+        step
+    }
+
+    /// Where this candidate stands.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        match &self.state {
+            State::Following(_) => Phase::Following,
+            State::Leading(_) => Phase::Leading,
+            State::Draining { .. } => Phase::Draining,
+            State::Relinquishing(_) => Phase::Relinquishing,
+            State::Stopped => Phase::Stopped,
+        }
+    }
+
+    /// The fence and deadline of the term, while there is one.
+    #[must_use]
+    pub fn term(&self) -> Option<(Fence, Instant)> {
+        match &self.state {
+            State::Leading(tenure) | State::Draining { tenure, .. } => {
+                Some((tenure.fence, tenure.deadline))
+            }
+            State::Following(_) | State::Relinquishing(_) | State::Stopped => None,
+        }
+    }
+
+    /// Whether it would take a claimable lease.
+    fn contends(&self, now: Instant) -> bool {
+        self.eligible && self.shutdown.is_none() && !self.is_paused(now)
+    }
+
+    fn is_paused(&self, now: Instant) -> bool {
+        match self.pause {
+            Pause::No => false,
+            Pause::FromFollowing => true,
+            Pause::Until(until) => now < until,
+        }
+    }
+
+    fn call(&mut self, now: Instant, call: Call, step: &mut Step) {
+        debug_assert!(self.outstanding.is_none(), "one call at a time");
+        let kind = match &call {
+            Call::Inspect => CallKind::Inspect,
+            Call::Place(_) => CallKind::Place,
+            Call::Acquire(_) => CallKind::Acquire,
+            Call::Renew(_) => CallKind::Renew,
+            Call::Release(_) => CallKind::Release,
+        };
+        self.outstanding = Some(Outstanding { kind, sent: now });
+        step.call = Some(call);
+    }
+
+    fn reply(&mut self, now: Instant, jitter: Jitter, reply: Reply, step: &mut Step) {
+        let Some(Outstanding { kind, sent }) = self.outstanding.take() else { return };
+        match (kind, reply) {
+            (CallKind::Inspect, Reply::Inspected(lease)) => {
+                self.inspected(now, jitter, lease.as_ref(), step);
+            }
+            (CallKind::Place, Reply::Placed(lease)) => {
+                self.known.saw(Some(&lease), now);
+                self.look_later(now, jitter, Some(&lease));
+            }
+            (CallKind::Acquire, Reply::Acquired(Outcome::Won(lease))) => {
+                self.won(now, sent, &lease, step);
+            }
+            (CallKind::Acquire, Reply::Acquired(Outcome::Lost(lease))) => {
+                self.known.saw(lease.as_ref(), now);
+                self.look_soon(now, jitter, lease.as_ref());
+            }
+            (CallKind::Renew, Reply::Renewed(outcome)) => self.renewed(now, sent, &outcome, step),
+            (CallKind::Release, Reply::Released(Outcome::Won(_))) => self.follow(now, now),
+            (CallKind::Release, Reply::Released(Outcome::Lost(_))) => {
+                self.follow(now, now + following::SPACING);
+            }
+            (kind, _) => self.failed(now, jitter, kind),
+        }
+    }
+
+    /// The outcome of the call is unknown.
+    fn failed(&mut self, now: Instant, jitter: Jitter, kind: CallKind) {
+        match kind {
+            CallKind::Inspect | CallKind::Place => self.look_failed(now, jitter),
+            CallKind::Acquire => self.acquire_failed(now),
+            CallKind::Renew => self.renew_failed(now),
+            CallKind::Release => self.follow(now, now + self.timing.retry_delay()),
+        }
+    }
+
+    /// A call that has had its time has failed.
+    fn abandon_overdue(&mut self, now: Instant, jitter: Jitter, step: &mut Step) {
+        let timeout = self.timing.operation_timeout();
+        match &self.outstanding {
+            Some(Outstanding { kind, sent }) if now >= *sent + timeout => {
+                let kind = *kind;
+                self.abandon(step);
+                self.failed(now, jitter, kind);
+            }
+            _ => {}
+        }
+    }
+
+    fn abandon(&mut self, step: &mut Step) {
+        // A call that this very step asked for has not been made.
+        step.abandon |= self.outstanding.take().is_some() && step.call.take().is_none();
+    }
+
+    fn resign(&mut self, now: Instant, step: &mut Step) {
+        self.pause = match self.state {
+            State::Following(_) => Pause::Until(now + self.timing.resign_pause()),
+            _ => Pause::FromFollowing,
+        };
+        self.drain(now, TermEnd::Resigned, step);
+    }
+
+    fn shut_down(&mut self, now: Instant, step: &mut Step) {
+        if self.shutdown.is_some() {
+            return;
+        }
+        self.shutdown = Some(now);
+        self.drain(now, TermEnd::Shutdown, step);
+    }
+
+    fn set_eligible(&mut self, now: Instant, eligible: bool, step: &mut Step) {
+        let gained = eligible && !self.eligible;
+        self.eligible = eligible;
+        if gained {
+            self.hint(now);
+        } else if !eligible {
+            self.drain(now, TermEnd::Resigned, step);
+        }
+    }
+
+    /// Does what has become due.
+    fn proceed(&mut self, now: Instant, levels: Levels, step: &mut Step) {
+        match &self.state {
+            State::Following(_) => self.proceed_following(now, step),
+            State::Leading(_) => self.renew_when_due(now, step),
+            State::Draining { .. } => self.proceed_draining(now, levels, step),
+            State::Relinquishing(_) => self.proceed_relinquishing(now, levels, step),
+            State::Stopped => {}
+        }
+    }
+
+    /// Enters following, from wherever; or stops, if that is what it is relinquishing for.
+    fn follow(&mut self, now: Instant, look: Instant) {
+        if self.pause == Pause::FromFollowing {
+            self.pause = Pause::Until(now + self.timing.resign_pause());
+        }
+        self.state = State::Following(Following::looking_at(look));
+    }
+
+    fn stop(&mut self, guards: usize, step: &mut Step) {
+        self.abandon(step);
+        self.state = State::Stopped;
+        step.changes.push(Change::Stopped { guards });
+    }
+
+    /// The next instant at which something becomes due by itself.
+    fn wake(&self, levels: Levels) -> Option<Instant> {
+        let timeout =
+            self.outstanding.as_ref().map(|call| call.sent + self.timing.operation_timeout());
+        let due = match &self.state {
+            State::Following(following) => {
+                self.outstanding.is_none().then_some(following.next_look())
+            }
+            State::Leading(tenure) => Some(tenure.due(self.outstanding.is_some())),
+            State::Draining { tenure, until, .. } => {
+                Some(tenure.due(self.outstanding.is_some()).min(*until))
+            }
+            State::Relinquishing(relinquishing) => {
+                (levels.guards > 0).then(|| self.patience(relinquishing))
+            }
+            State::Stopped => None,
+        };
+        due.into_iter().chain(timeout).min()
+    }
+
+    /// Moves everything `by` nearer to the origin of the clock, so that a model checker recognises states that differ
+    /// in nothing but the time of day. `by` must not be later than the earliest instant that still matters.
+    #[must_use]
+    pub fn rebased(mut self, by: Duration) -> Self {
+        let outstanding = self.outstanding.iter_mut().map(|call| &mut call.sent);
+        let watch = self.known.watch.iter_mut().map(|watch| &mut watch.since);
+        let pause = match &mut self.pause {
+            Pause::Until(until) => Some(until),
+            Pause::No | Pause::FromFollowing => None,
+        };
+        let state: Vec<&mut Instant> = match &mut self.state {
+            State::Following(following) => following.instants(),
+            State::Leading(tenure) => tenure.instants(),
+            State::Draining { tenure, until, .. } => {
+                tenure.instants().into_iter().chain([until]).collect()
+            }
+            State::Relinquishing(relinquishing) => relinquishing.instants(),
+            State::Stopped => Vec::new(),
+        };
+        let all = outstanding.chain(watch).chain(pause).chain(self.shutdown.as_mut()).chain(state);
+        for instant in all {
+            *instant = *instant - by;
+        }
+        self
+    }
+}
