@@ -56,6 +56,12 @@ impl Protocol {
 
     pub(super) fn end_at_deadline(&mut self, now: Instant, step: &mut Step) {
         if self.tenure_mut().is_some_and(|tenure| now >= tenure.deadline) {
+            self.expire(now, step);
+        }
+    }
+
+    pub(super) fn expire(&mut self, now: Instant, step: &mut Step) {
+        if self.tenure_mut().is_some() {
             self.end(now, TermEnd::Expired, step);
         }
     }

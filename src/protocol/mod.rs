@@ -92,6 +92,8 @@ pub enum Input {
     Shutdown,
     /// Whether this candidate may lead at all.
     Eligible(bool),
+    /// Somebody who read the clock later than this step has seen the deadline pass, so the term is over for good.
+    Over,
 }
 
 /// The answer to a call. One that does not fit the outstanding call counts as failed.
@@ -290,6 +292,7 @@ impl Protocol {
             Input::Resign => self.resign(now, &mut step),
             Input::Shutdown => self.shut_down(now, &mut step),
             Input::Eligible(eligible) => self.set_eligible(now, eligible, &mut step),
+            Input::Over => self.expire(now, &mut step),
         }
         self.abandon_overdue(now, jitter, &mut step);
         self.proceed(now, levels, &mut step);
