@@ -1,0 +1,139 @@
+//! A server process, and the shell beside it that ends it when nobody else can any more.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    io::{self, BufRead, BufReader, Write},
+    path::Path,
+    process::{Child, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::account::Account;
+
+/// Starts the server and waits on a pipe for the name of the signal with which to end it. The pipe also ends when the
+/// process that holds its other end is killed: no destructor runs then, and yet the server must not be left behind.
+///
+/// That death may leave a process group in which a frozen server is; the kernel hangs up on such a group.
+const SCRIPT: &str = r#"trap '' HUP
+log=$1; shift
+"$@" </dev/null >>"$log" 2>&1 &
+echo $!
+read -r signal || signal=QUIT
+kill -s "$signal" $!
+kill -s CONT $! $(cat /proc/$!/task/$!/children)
+wait $!"#;
+
+/// A running server. Dropping it ends the server at once.
+#[derive(Debug)]
+pub(crate) struct Supervisor {
+    shell: Child,
+    server: Pid,
+    ended: bool,
+}
+
+impl Supervisor {
+    /// Starts `program`; what it prints is appended to `log`.
+    pub(crate) fn start<A: AsRef<OsStr>>(
+        account: Account,
+        program: &Path,
+        arguments: impl IntoIterator<Item = A>,
+        log: &Path,
+    ) -> io::Result<Self> {
+        let mut shell = account
+            .command("/bin/sh")
+            .args(["-c", SCRIPT, "supervisor"])
+            .arg(log)
+            .arg(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut line = String::new();
+        if let Some(stdout) = shell.stdout.take() {
+            BufReader::new(stdout).read_line(&mut line)?;
+        }
+        let server = line.trim().parse().ok().and_then(Pid::from_raw);
+        let no_pid = || io::Error::other(format!("no process id from the shell, but {line:?}"));
+        Ok(Self { server: server.ok_or_else(no_pid)?, shell, ended: false })
+    }
+
+    /// The server's main process.
+    pub(crate) fn pid(&self) -> i32 {
+        self.server.as_raw_nonzero().get()
+    }
+
+    /// Whether the main process has ended by itself. It keeps its id until [`end`](Self::end): nobody waited for it.
+    pub(crate) fn has_exited(&self) -> bool {
+        stat(self.server).is_none_or(|(state, _)| state == "Z")
+    }
+
+    /// Sends a signal to the main process, and to all its children: each of PostgreSQL's leads a session of its own, so
+    /// there is no process group to signal. The main process comes first when it is to be stopped, so that no child is
+    /// missed, and last when it goes on.
+    pub(crate) fn signal_all(&self, signal: Signal) {
+        let server = [self.server];
+        if signal == Signal::CONT {
+            send(&self.children(), signal);
+            send(&server, signal);
+        } else {
+            // Killed, it would not be their parent any more when we look.
+            let before = self.children();
+            send(&server, signal);
+            send(&before, signal);
+            send(&self.children(), signal);
+        }
+    }
+
+    /// Ends the server by this signal, waits until its main process is gone, and takes all children with it if they
+    /// were to be killed.
+    pub(crate) fn end(&mut self, signal: Signal) -> io::Result<()> {
+        if std::mem::replace(&mut self.ended, true) {
+            return Ok(());
+        }
+        let name = match signal {
+            Signal::KILL => "KILL",
+            Signal::INT => "INT",
+            _ => "QUIT",
+        };
+        // Frozen children would not end. What is to be killed is killed from the top, so that nobody is left to notice
+        // and to start anew.
+        self.signal_all(if signal == Signal::KILL { signal } else { Signal::CONT });
+        if let Some(mut pipe) = self.shell.stdin.take() {
+            writeln!(pipe, "{name}")?;
+        }
+        self.shell.wait().map(drop)
+    }
+
+    fn children(&self) -> Vec<Pid> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter_map(Pid::from_raw)
+            .filter(|&pid| stat(pid).is_some_and(|(_, parent)| parent == self.server))
+            .collect()
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        // The pipe closes with it in any case, and then the shell ends the server.
+        let _ = self.end(Signal::QUIT);
+    }
+}
+
+fn send(pids: &[Pid], signal: Signal) {
+    for &pid in pids {
+        // One that is gone needs no signal any more.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// State and parent of a process.
+fn stat(pid: Pid) -> Option<(String, Pid)> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    // The name stands in parentheses and may contain anything, also parentheses.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    Some((fields.next()?.to_owned(), Pid::from_raw(fields.next()?.parse().ok()?)?))
+}
