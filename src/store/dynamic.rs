@@ -1,6 +1,6 @@
 //! Stores and sessions whose types were forgotten.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 
@@ -120,6 +120,10 @@ impl Session for DynSession {
         self.0.release(request).await
     }
 
+    fn limit_calls(&mut self, limit: Duration) {
+        self.0.limit_calls(limit);
+    }
+
     fn hints(&mut self) -> Hints {
         self.0.hints()
     }
@@ -192,6 +196,7 @@ trait ErasedSession: Send {
         &'a mut self,
         request: &'a ReleaseRequest,
     ) -> BoxFuture<'a, Result<Outcome, StoreError>>;
+    fn limit_calls(&mut self, limit: Duration);
     fn hints(&mut self) -> Hints;
 }
 
@@ -226,6 +231,10 @@ impl<S: Session> ErasedSession for S {
         request: &'a ReleaseRequest,
     ) -> BoxFuture<'a, Result<Outcome, StoreError>> {
         Box::pin(Session::release(self, request))
+    }
+
+    fn limit_calls(&mut self, limit: Duration) {
+        Session::limit_calls(self, limit);
     }
 
     fn hints(&mut self) -> Hints {

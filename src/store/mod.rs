@@ -11,6 +11,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use futures::{Stream, StreamExt, stream::BoxStream};
@@ -219,6 +220,15 @@ pub trait Session: Send + 'static {
         &mut self,
         request: &ReleaseRequest,
     ) -> impl Future<Output = Result<Outcome, StoreError>> + Send;
+
+    /// Tells how long each call may take: afterwards its caller gives it up (`operation_timeout`). Told once, before the
+    /// first call.
+    ///
+    /// A session that can have the store give up as well does so somewhat earlier, so that an abandoned request does
+    /// not linger there, and so that the caller learns what it waited for. A wrapper around a session passes it on.
+    fn limit_calls(&mut self, limit: Duration) {
+        let _ = limit;
+    }
 
     /// Wake-ups from the store: "something changed". They make a hand-over faster and are never needed for safety or
     /// progress. Asked for once, and again after the stream has ended.
