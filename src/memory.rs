@@ -264,22 +264,34 @@ impl Records {
     }
 
     fn renew(&mut self, election: &ElectionName, request: &RenewRequest, now: Instant) -> Outcome {
-        self.update(election, &request.holder, request.fence, now, |record| {
-            record.duration = request.duration;
-            record.expires_at = now + request.duration;
-            if let Some(payload) = &request.payload {
-                record.payload = payload.clone();
-            }
-        })
+        let version = self.next_version(now);
+        let term = self.term(election, &request.holder, request.fence);
+        let Some(record) = term.filter(|record| !record.is_expired(now)) else {
+            return Outcome::Lost(self.read(election, now));
+        };
+        record.version = version;
+        record.duration = request.duration;
+        record.expires_at = now + request.duration;
+        if let Some(payload) = &request.payload {
+            record.payload = payload.clone();
+        }
+        Outcome::Won(record.lease(now))
     }
 
+    /// Also of a lease that has expired: those who judge by watching alone need not wait for it then.
     fn release(
         &mut self,
         election: &ElectionName,
         request: &ReleaseRequest,
         now: Instant,
     ) -> Outcome {
-        self.update(election, &request.holder, request.fence, now, |record| record.released = true)
+        let version = self.next_version(now);
+        let Some(record) = self.term(election, &request.holder, request.fence) else {
+            return Outcome::Lost(self.read(election, now));
+        };
+        record.version = version;
+        record.released = true;
+        Outcome::Won(record.lease(now))
     }
 
     fn depose(&mut self, election: &ElectionName, now: Instant) -> Option<Lease> {
@@ -290,26 +302,17 @@ impl Records {
         Some(record.lease(now))
     }
 
-    /// Changes the record if it is still that of the holder's term: named in it, not released and not expired.
-    fn update(
+    /// The record, if it is still that of the holder's term.
+    fn term(
         &mut self,
         election: &ElectionName,
         holder: &Identity,
         fence: Fence,
-        now: Instant,
-        change: impl FnOnce(&mut Record),
-    ) -> Outcome {
-        let version = self.next_version(now);
-        let Some(record) = self.table.get_mut(election) else {
-            return Outcome::Lost(None);
+    ) -> Option<&mut Record> {
+        let theirs = |record: &&mut Record| {
+            record.holder.as_ref() == Some(holder) && record.fence == fence && !record.released
         };
-        let is_theirs = record.holder.as_ref() == Some(holder) && record.fence == fence;
-        if !is_theirs || record.released || record.is_expired(now) {
-            return Outcome::Lost(Some(record.lease(now)));
-        }
-        change(record);
-        record.version = version;
-        Outcome::Won(record.lease(now))
+        self.table.get_mut(election).filter(theirs)
     }
 
     fn put(&mut self, election: &ElectionName, record: Record, now: Instant) -> Lease {
