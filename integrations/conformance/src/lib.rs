@@ -1,1 +1,19 @@
-//! (to be written)
+#![doc = include_str!("../README.md")]
+
+mod administration;
+mod bench;
+mod cancellation;
+mod fences;
+mod freshness;
+mod guards;
+mod limits;
+mod report;
+mod schema;
+mod subject;
+mod suite;
+mod take_over;
+mod time;
+
+pub use report::{Report, Verdict};
+pub use subject::{Subject, Unsupported};
+pub use suite::{check, judge, obligations, run};

@@ -1,0 +1,74 @@
+//! What a store's author provides: the store, and a hand on what lies beneath it.
+
+use std::future::{self, Future};
+
+use tenure::{ElectionName, Store};
+
+/// A database, or an isolated part of one, that starts out empty: each obligation gets one of its own.
+///
+/// [`store`](Self::store) is all that must be written. The other methods reach behind the store's back, to lose or to
+/// restore a record or to compare its bytes; the default of each is to declare that it can not be done, which the
+/// [`Report`](crate::Report) shows and the tests of [`suite!`](crate::suite) refuse unless it is expected.
+pub trait Subject: Send + Sync + 'static {
+    /// The store under test.
+    type Store: Store;
+
+    /// Another store on the same records, with connections of its own: what a further process would use. Nobody has
+    /// called `ensure_schema` yet when the first one is made.
+    fn store(&self) -> impl Future<Output = Self::Store> + Send;
+
+    /// Everything that is stored for `election`, or `None` if there is no record: to be compared, not understood.
+    fn bytes(
+        &self,
+        election: &ElectionName,
+    ) -> impl Future<Output = Result<Option<Vec<u8>>, Unsupported>> + Send {
+        let _ = election;
+        future::ready(Err(Unsupported("a record's bytes can not be shown")))
+    }
+
+    /// Deletes the record of `election`.
+    fn lose_record(
+        &self,
+        election: &ElectionName,
+    ) -> impl Future<Output = Result<(), Unsupported>> + Send {
+        let _ = election;
+        future::ready(Err(Unsupported("a record can not be deleted")))
+    }
+
+    /// Remembers all records as they are now, in place of what was remembered before.
+    fn back_up(&self) -> impl Future<Output = Result<(), Unsupported>> + Send {
+        future::ready(Err(Unsupported("records can not be backed up")))
+    }
+
+    /// Puts all records back as they were remembered.
+    fn restore(&self) -> impl Future<Output = Result<(), Unsupported>> + Send {
+        future::ready(Err(Unsupported("records can not be restored")))
+    }
+
+    /// Takes away what `ensure_schema` creates, with all records.
+    fn drop_schema(&self) -> impl Future<Output = Result<(), Unsupported>> + Send {
+        future::ready(Err(Unsupported("the store has no schema that could be dropped")))
+    }
+
+    /// Whether the store offers `ping`, `leaders` and `depose`. It does by default.
+    ///
+    /// # Errors
+    /// [`Unsupported`] if it does not.
+    fn administration(&self) -> Result<(), Unsupported> {
+        Ok(())
+    }
+
+    /// Whether new fences follow a wall clock of the store's (rule S5), so that they also rise for a candidate that has
+    /// seen nothing of what was lost. They do by default.
+    ///
+    /// # Errors
+    /// [`Unsupported`] if they do not.
+    fn wall_clock(&self) -> Result<(), Unsupported> {
+        Ok(())
+    }
+}
+
+/// A [`Subject`] declares that it can not do something, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs)] // a reason, and nothing else
+pub struct Unsupported(pub &'static str);
