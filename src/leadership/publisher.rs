@@ -1,0 +1,134 @@
+//! The elector's side of what everybody else reads.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::{LastError, Leader, Leadership, Names, Phase, Requests, Status, status::Observation};
+use crate::{
+    clock::Clock,
+    instant::Instant,
+    lease::{ElectionName, Identity, Lease, TermEnd},
+    term::Term,
+};
+
+/// The one who says what the status is. When it is dropped, on whatever path, local authority ends: a live term is over,
+/// and everybody reads *stopped* (rules S7 and S10).
+///
+/// Values are replaced whether or not somebody listens, so that who subscribes later reads the latest.
+#[derive(Debug)]
+pub(crate) struct Publisher {
+    status: Arc<watch::Sender<Status>>,
+}
+
+impl Publisher {
+    /// The two sides of one candidate's status: who publishes it, and what everybody else holds.
+    pub(crate) fn new(
+        election: ElectionName,
+        identity: Identity,
+        clock: Clock,
+        requests: &Arc<Requests>,
+    ) -> (Self, Leadership) {
+        let names = Names { election: election.clone(), identity: identity.clone() };
+        let (status, receiver) =
+            watch::channel(Status::new(Observation::none(election, identity, clock)));
+        let leadership =
+            Leadership { status: receiver, names: Arc::new(names), requests: Arc::clone(requests) };
+        (Self { status: Arc::new(status) }, leadership)
+    }
+
+    /// Changes what the candidate does and knows, all at once, and wakes whoever watches. `change` is called under the
+    /// lock that readers share: it only assigns.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut Draft<'_>)) {
+        self.status.send_modify(|status| change(&mut Draft { status }));
+    }
+
+    /// What the store has answered at `now`. Nobody is woken by an answer that shows the same leader.
+    pub(crate) fn observed(&self, lease: Option<&Lease>, now: Instant) {
+        let leader = lease.and_then(Leader::of);
+        self.status.send_if_modified(|status| {
+            let known = Arc::make_mut(&mut status.known);
+            known.observed_at = Some(now);
+            let is_new = known.leader != leader;
+            known.leader = leader;
+            is_new
+        });
+    }
+
+    /// The store works: what went wrong last is over.
+    pub(crate) fn succeeded(&self) {
+        self.status.send_if_modified(|status| {
+            let failed_before = status.known.last_error.is_some();
+            if failed_before {
+                Arc::make_mut(&mut status.known).last_error = None;
+            }
+            failed_before
+        });
+    }
+
+    pub(crate) fn failed(&self, error: LastError) {
+        self.update(|draft| draft.failed(error));
+    }
+
+    /// Wakes whoever watches, to judge the same status anew.
+    pub(crate) fn bump(&self) {
+        self.status.send_modify(|_| {});
+    }
+
+    /// [`bump`](Self::bump), for the watchdog: it does not keep the channel open.
+    pub(crate) fn bumper(&self) -> impl Fn() + Send + Sync + 'static {
+        let status = Arc::downgrade(&self.status);
+        move || {
+            if let Some(status) = status.upgrade() {
+                status.send_modify(|_| {});
+            }
+        }
+    }
+}
+
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        let term = self.status.borrow().term.clone();
+        if let Some(term) = &term {
+            term.finish(TermEnd::Shutdown);
+        }
+        self.status.send_if_modified(|status| {
+            let stopped_before = status.term.is_none() && status.phase == Phase::Stopped;
+            status.term = None;
+            status.phase = Phase::Stopped;
+            !stopped_before
+        });
+        if let Some(term) = term {
+            term.announce();
+        }
+    }
+}
+
+/// A status that is being changed.
+#[derive(Debug)]
+pub(crate) struct Draft<'a> {
+    status: &'a mut Status,
+}
+
+impl Draft<'_> {
+    pub(crate) fn term(&mut self, term: Option<Term>) {
+        self.status.term = term;
+    }
+
+    pub(crate) fn phase(&mut self, phase: Phase) {
+        self.status.phase = phase;
+    }
+
+    pub(crate) fn failed(&mut self, error: LastError) {
+        self.known().last_error = Some(error);
+    }
+
+    /// All requests to resign up to this ticket have been carried out.
+    pub(crate) fn resigned(&mut self, ticket: u64) {
+        self.known().resigns_done = ticket;
+    }
+
+    fn known(&mut self) -> &mut Observation {
+        Arc::make_mut(&mut self.status.known)
+    }
+}

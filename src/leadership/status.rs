@@ -1,0 +1,245 @@
+//! What one candidate knows about its election, as a value.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use crate::{
+    clock::Clock,
+    instant::Instant,
+    lease::{ElectionName, Fence, Identity, Lease, Payload},
+    protocol::Phase,
+    store::StoreError,
+    term::Term,
+};
+
+/// What a candidate knows about its election: whether it leads, who else does, and how its store is doing.
+///
+/// It is judged when it is asked, not when it was made: it holds the [`Term`] itself, so a copy that was kept for an
+/// hour still answers [`is_leader`](Self::is_leader) by the clock of now, and renewals need not be published (rule S10).
+/// Reading it never waits for anything.
+#[derive(Clone)]
+pub struct Status {
+    pub(super) term: Option<Term>,
+    pub(super) known: Arc<Observation>,
+    pub(super) phase: Phase,
+}
+
+/// What a candidate has seen, beside its own term.
+#[derive(Clone, Debug)]
+pub(crate) struct Observation {
+    pub(crate) election: ElectionName,
+    pub(crate) identity: Identity,
+    pub(crate) clock: Clock,
+    /// Who holds the lease, as of `observed_at`.
+    pub(crate) leader: Option<Leader>,
+    /// When the store last answered, on `clock`.
+    pub(crate) observed_at: Option<Instant>,
+    pub(crate) last_error: Option<LastError>,
+    /// The highest ticket of a request to resign that has been carried out.
+    pub(crate) resigns_done: u64,
+}
+
+impl Observation {
+    /// Of a candidate that has not looked yet.
+    pub(crate) fn none(election: ElectionName, identity: Identity, clock: Clock) -> Self {
+        Self {
+            election,
+            identity,
+            clock,
+            leader: None,
+            observed_at: None,
+            last_error: None,
+            resigns_done: 0,
+        }
+    }
+}
+
+impl Status {
+    pub(super) fn new(known: Observation) -> Self {
+        Self { term: None, known: Arc::new(known), phase: Phase::Following }
+    }
+
+    /// Whether this candidate leads: its term is live and ready. Costs one reading of the clock.
+    #[must_use]
+    #[inline]
+    pub fn is_leader(&self) -> bool {
+        self.leading_term().is_some()
+    }
+
+    /// The term under which this candidate leads, if it is live and ready.
+    #[must_use]
+    pub fn term(&self) -> Option<Term> {
+        self.leading_term().cloned()
+    }
+
+    /// The fence of that term.
+    #[must_use]
+    pub fn fence(&self) -> Option<Fence> {
+        self.leading_term().map(Term::fence)
+    }
+
+    /// How long this candidate leads if no further renewal is confirmed; `None` if it does not lead.
+    #[must_use]
+    pub fn remaining(&self) -> Option<Duration> {
+        self.leading_term().map(Term::remaining)
+    }
+
+    /// The election.
+    #[must_use]
+    pub fn election(&self) -> &ElectionName {
+        &self.known.election
+    }
+
+    /// This candidate.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.known.identity
+    }
+
+    /// Who held the lease when this candidate last looked; it may be this candidate itself. How long ago that was is
+    /// [`observed_age`](Self::observed_age).
+    #[must_use]
+    pub fn leader(&self) -> Option<&Leader> {
+        self.known.leader.as_ref()
+    }
+
+    /// The fence of the [leader](Self::leader)'s term.
+    #[must_use]
+    pub fn leader_fence(&self) -> Option<Fence> {
+        self.leader().map(Leader::fence)
+    }
+
+    /// What the [leader](Self::leader) publishes, for example its address.
+    #[must_use]
+    pub fn leader_payload(&self) -> Option<&Payload> {
+        self.leader().map(Leader::payload)
+    }
+
+    /// How long ago the store last answered this candidate; `None` if it never did.
+    #[must_use]
+    pub fn observed_age(&self) -> Option<Duration> {
+        let observed_at = self.known.observed_at?;
+        Some(self.known.clock.now().saturating_since(observed_at))
+    }
+
+    /// What this candidate is doing. Of a term that is over it never says that it leads, also when its elector has not
+    /// noticed yet.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        match self.phase {
+            Phase::Leading | Phase::Draining if self.elected_term().is_none() => {
+                Phase::Relinquishing
+            }
+            phase => phase,
+        }
+    }
+
+    /// What went wrong last, until the next success.
+    #[must_use]
+    pub fn last_error(&self) -> Option<&LastError> {
+        self.known.last_error.as_ref()
+    }
+
+    fn leading_term(&self) -> Option<&Term> {
+        self.term.as_ref().filter(|term| term.is_ready() && term.is_live())
+    }
+
+    /// The term that this candidate was elected to, ready or not, cancelled or not, but not over.
+    pub(super) fn elected_term(&self) -> Option<&Term> {
+        self.term.as_ref().filter(|term| term.may_finish())
+    }
+}
+
+impl fmt::Debug for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Status")
+            .field("election", self.election())
+            .field("identity", self.identity())
+            .field("phase", &self.phase())
+            .field("term", &self.term)
+            .field("leader", &self.leader())
+            .field("observed_age", &self.observed_age())
+            .field("last_error", &self.last_error())
+            .finish()
+    }
+}
+
+/// Who holds the lease, as a candidate sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Leader {
+    identity: Identity,
+    fence: Fence,
+    payload: Payload,
+}
+
+impl Leader {
+    /// A leader of this name, under this fence.
+    #[must_use]
+    pub fn new(identity: Identity, fence: Fence, payload: Payload) -> Self {
+        Self { identity, fence, payload }
+    }
+
+    /// Whoever the record says holds the lease.
+    pub(super) fn of(lease: &Lease) -> Option<Self> {
+        let holder = lease.holder.clone().filter(|_| !lease.released)?;
+        Some(Self::new(holder, lease.fence, lease.payload.clone()))
+    }
+
+    /// The candidate.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The fence of its term.
+    #[must_use]
+    pub fn fence(&self) -> Fence {
+        self.fence
+    }
+
+    /// What it publishes beside its lease.
+    #[must_use]
+    pub fn payload(&self) -> &Payload {
+        &self.payload
+    }
+
+    /// Whether both mean the same term, whatever they publish.
+    pub(super) fn same_term(&self, other: &Self) -> bool {
+        (self.fence, &self.identity) == (other.fence, &other.identity)
+    }
+}
+
+impl fmt::Display for Phase {
+    /// In lower case: `following`, `leading`, `draining`, `relinquishing`, `stopped`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Following => "following",
+            Self::Leading => "leading",
+            Self::Draining => "draining",
+            Self::Relinquishing => "relinquishing",
+            Self::Stopped => "stopped",
+        })
+    }
+}
+
+/// What went wrong last with an election. None of it ends the elector, which tries again.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LastError {
+    /// A call to the store failed; [`StoreError::is_fatal`] tells whether somebody must do something.
+    #[error("a call to the store failed")]
+    Store(#[source] Arc<StoreError>),
+    /// No renewal was confirmed in time, so the term ended here before the lease could end in the store.
+    #[error("no renewal was confirmed before the term's deadline")]
+    LeaseExpiredLocally,
+    /// The store gave proof that the lease is not this candidate's any more.
+    #[error("the lease was taken by another candidate, deposed, or its record is gone")]
+    LeaseLost,
+}
+
+impl LastError {
+    /// Whether it lasts until somebody does something: a missing table, a missing privilege.
+    #[must_use]
+    pub fn is_fatal(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_fatal())
+    }
+}
