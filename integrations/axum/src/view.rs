@@ -1,0 +1,87 @@
+//! What the routes show, as JSON.
+
+use std::{error::Error, iter, time::Duration};
+
+use serde::Serialize;
+use tenure::{LastError, Leader, Status, Term};
+
+/// What this replica knows. Members are `null` where it knows nothing, so that every answer has them all.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report<'a> {
+    election: &'a str,
+    identity: &'a str,
+    phase: String,
+    is_leader: bool,
+    /// Of this replica's own term.
+    fence: Option<u64>,
+    /// How long this replica leads if no further renewal is confirmed.
+    remaining_ms: Option<u64>,
+    /// Who held the lease when this replica last looked; maybe itself.
+    leader: Option<Known<'a>>,
+    /// How long ago the store last answered.
+    observed_age_ms: Option<u64>,
+    last_error: Option<String>,
+}
+
+/// The leader that stands in the record.
+#[derive(Debug, Serialize)]
+pub(crate) struct Known<'a> {
+    identity: &'a str,
+    fence: u64,
+    /// `null` if it is no text.
+    payload: Option<&'a str>,
+}
+
+/// This replica as the leader.
+#[derive(Debug, Serialize)]
+pub(crate) struct Leads<'a> {
+    election: &'a str,
+    identity: &'a str,
+    fence: u64,
+}
+
+impl<'a> From<&'a Status> for Report<'a> {
+    fn from(status: &'a Status) -> Self {
+        Self {
+            election: status.election().as_str(),
+            identity: status.identity().as_str(),
+            phase: status.phase().to_string(),
+            is_leader: status.is_leader(),
+            fence: status.fence().map(u64::from),
+            remaining_ms: status.remaining().map(millis),
+            leader: status.leader().map(Known::from),
+            observed_age_ms: status.observed_age().map(millis),
+            last_error: status.last_error().map(with_causes),
+        }
+    }
+}
+
+impl<'a> From<&'a Leader> for Known<'a> {
+    fn from(leader: &'a Leader) -> Self {
+        Self {
+            identity: leader.identity().as_str(),
+            fence: leader.fence().into(),
+            payload: leader.payload().as_str(),
+        }
+    }
+}
+
+impl<'a> From<&'a Term> for Leads<'a> {
+    fn from(term: &'a Term) -> Self {
+        Self {
+            election: term.election().as_str(),
+            identity: term.identity().as_str(),
+            fence: term.fence().into(),
+        }
+    }
+}
+
+/// One line: what went wrong, and why.
+fn with_causes(error: &LastError) -> String {
+    let causes = iter::successors(error.source(), |cause| (*cause).source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,199 @@
+//! The response's future: works on the request until there is a head or the term has ended.
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use http::Response;
+use http_body_util::Full;
+use pin_project_lite::pin_project;
+use tenure::{EndWake, InFlight, Term};
+use tenure_http::Cut;
+
+use crate::LeaderBody;
+
+pin_project! {
+    /// The future of a [`LeaderOnlyService`](crate::LeaderOnlyService): `F` is the inner service's, `G` that of what
+    /// refuses.
+    ///
+    /// When the term ends first, `F` is dropped in the same poll and the answer is a [`Cut`]. Dropping this future
+    /// drops what it works on and takes the request out of flight.
+    #[must_use = "futures do nothing unless they are polled"]
+    pub struct LeaderFuture<F, G> {
+        #[pin]
+        state: State<F, G>,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    enum State<F, G> {
+        Leading {
+            #[pin]
+            work: F,
+            #[pin]
+            wake: EndWake,
+            // Moves into the response's body when there is one.
+            in_flight: Option<InFlight>,
+        },
+        Refused {
+            #[pin]
+            answer: G,
+        },
+        Done,
+    }
+}
+
+impl<F, G> LeaderFuture<F, G> {
+    pub(crate) fn leading(work: F, in_flight: InFlight) -> Self {
+        let (wake, in_flight) = (EndWake::default(), Some(in_flight));
+        Self { state: State::Leading { work, wake, in_flight } }
+    }
+
+    pub(crate) fn refused(answer: G) -> Self {
+        Self { state: State::Refused { answer } }
+    }
+}
+
+impl<F, G, B, O, E> Future for LeaderFuture<F, G>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    G: Future<Output = Result<Response<O>, E>>,
+{
+    type Output = Result<Response<LeaderBody<B, O>>, E>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.project().state;
+        let output = match state.as_mut().project() {
+            StateProj::Leading { work, wake, in_flight } => {
+                let admitted = in_flight.as_ref().expect("taken only when this future is done");
+                let polled = ready!(admitted.poll_with(wake, cx, |cx| work.poll(cx)));
+                let admitted = in_flight.take().expect("just seen");
+                match polled {
+                    Ok(Ok(response)) => {
+                        Ok(response.map(|body| LeaderBody::leading(body, admitted)))
+                    }
+                    Ok(Err(error)) => Err(error),
+                    Err(_ended) => Ok(cut(admitted.term())),
+                }
+            }
+            StateProj::Refused { answer } => {
+                ready!(answer.poll(cx)).map(|response| response.map(LeaderBody::refused))
+            }
+            StateProj::Done => panic!("polled after it had given its response"),
+        };
+        // What worked on the request goes now, not whenever the caller drops this future.
+        state.set(State::Done);
+        Poll::Ready(output)
+    }
+}
+
+/// No head was sent, so there is a place to say that the outcome is unknown.
+fn cut<B, O>(term: &Term) -> Response<LeaderBody<B, O>> {
+    Cut::new(term.election().clone(), term.fence())
+        .to_response()
+        .map(|body| LeaderBody::cut(Full::new(body)))
+}
+
+impl<F, G> fmt::Debug for LeaderFuture<F, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match self.state {
+            State::Leading { .. } => "Leading",
+            State::Refused { .. } => "Refused",
+            State::Done => "Done",
+        };
+        f.debug_tuple("LeaderFuture").field(&format_args!("{state}")).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        convert::Infallible,
+        future::{pending, ready},
+        pin::pin,
+        task::Waker,
+    };
+
+    use bytes::Bytes;
+    use http::{Request, StatusCode, header::RETRY_AFTER};
+    use http_body_util::Full;
+    use tenure_http::REASON;
+    use tower::{ServiceBuilder, ServiceExt, service_fn};
+
+    use super::*;
+    use crate::{
+        LeaderOnlyLayer,
+        test_helpers::{Replica, request},
+    };
+
+    /// Tells when it is dropped.
+    struct Resource(tokio::sync::oneshot::Sender<()>);
+
+    #[tokio::test]
+    async fn at_the_end_of_the_term_the_handler_is_dropped_and_the_outcome_is_unknown() {
+        let (replica, _term) = Replica::leading().await;
+        let layer = LeaderOnlyLayer::new(replica.leadership.clone());
+        let (resource, mut dropped) = tokio::sync::oneshot::channel();
+        let mut resource = Some(Resource(resource));
+        let inner = service_fn(move |_: Request<()>| {
+            let held = resource.take().expect("called once");
+            async move {
+                pending::<()>().await;
+                drop(held.0);
+                Ok::<_, Infallible>(Response::new(Full::<Bytes>::default()))
+            }
+        });
+        let mut answer = pin!(ServiceBuilder::new().layer(layer).service(inner).oneshot(request()));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(answer.as_mut().poll(&mut cx).is_pending());
+        assert!(
+            dropped
+                .try_recv()
+                .is_err_and(|e| e == tokio::sync::oneshot::error::TryRecvError::Empty)
+        );
+
+        replica.end_the_term().await;
+        // The handler's future is still in our hands; it must be gone after this poll, not only when we let go of it.
+        let Poll::Ready(Ok(response)) = answer.as_mut().poll(&mut cx) else {
+            panic!("still waiting for a handler whose term is over");
+        };
+        assert!(
+            dropped
+                .try_recv()
+                .is_err_and(|e| e == tokio::sync::oneshot::error::TryRecvError::Closed)
+        );
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers()[REASON], "cut");
+        assert!(!response.headers().contains_key(RETRY_AFTER));
+    }
+
+    #[tokio::test]
+    async fn a_waiting_request_is_woken_by_the_end_of_the_term() {
+        let (replica, _term) = Replica::leading().await;
+        let layer = LeaderOnlyLayer::new(replica.leadership.clone());
+        let inner =
+            service_fn(|_: Request<()>| pending::<Result<Response<Full<Bytes>>, Infallible>>());
+        let answer = ServiceBuilder::new().layer(layer).service(inner).oneshot(request());
+        let (response, ()) = tokio::join!(answer, replica.end_the_term());
+        assert_eq!(response.unwrap().headers()[REASON], "cut");
+    }
+
+    #[tokio::test]
+    async fn a_handler_that_would_be_ready_is_not_polled_after_the_end() {
+        let (replica, _term) = Replica::leading().await;
+        let layer = LeaderOnlyLayer::new(replica.leadership.clone());
+        let inner = service_fn(|_: Request<()>| async {
+            panic!("polled after the end of the term");
+            #[allow(unreachable_code)]
+            Ok::<_, Infallible>(Response::new(Full::<Bytes>::default()))
+        });
+        let mut service = ServiceBuilder::new().layer(layer).service(inner);
+        let answer = tower_service::Service::call(&mut service, request());
+        replica.end_the_term().await;
+        assert_eq!(answer.await.unwrap().headers()[REASON], "cut");
+    }
+}

@@ -1,0 +1,269 @@
+//! The service: where it is decided whether a request is refused.
+
+use std::task::{Context, Poll};
+
+use http::{Request, Response};
+use tenure::{InFlight, Leadership, TermGuard};
+use tenure_http::Refusal;
+use tower_service::Service;
+
+use crate::{LeaderBody, LeaderFuture, Refuse, Unavailable, layer::Options};
+
+/// Calls the inner service while this replica leads, and refuses otherwise. Made by
+/// [`LeaderOnlyLayer`](crate::LeaderOnlyLayer).
+///
+/// Errors of the inner service pass through unchanged; neither a refusal nor the end of a term is one.
+#[derive(Clone, Debug)]
+pub struct LeaderOnlyService<S, R = Unavailable> {
+    inner: S,
+    leadership: Leadership,
+    options: Options,
+    refuse: R,
+}
+
+impl<S, R> LeaderOnlyService<S, R> {
+    pub(crate) fn new(inner: S, leadership: Leadership, options: Options, refuse: R) -> Self {
+        Self { inner, leadership, options, refuse }
+    }
+
+    /// The service inside.
+    #[must_use]
+    pub fn get_ref(&self) -> &S {
+        &self.inner
+    }
+
+    /// The service inside.
+    #[must_use]
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
+    /// The service inside, without what was around it.
+    #[must_use]
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+
+    /// What there is to say to a request that is refused now.
+    fn refusal(&self) -> Refusal {
+        let status = self.leadership.status();
+        let refusal = Refusal::new(self.leadership.election().clone(), None);
+        match status.leader() {
+            Some(leader) if self.options.advertise => refusal.with_leader(leader.clone()),
+            _ => refusal,
+        }
+    }
+
+    /// Counts a request in, and guards the call of the inner service: that may work already before its future is
+    /// polled, and the lease is not given back before it returns.
+    fn admit(&self) -> Option<(InFlight, TermGuard)> {
+        let in_flight = self.leadership.term()?.admit()?;
+        let guard = in_flight.term().guard()?;
+        Some((in_flight, guard))
+    }
+}
+
+impl<S, R, A, B> Service<Request<A>> for LeaderOnlyService<S, R>
+where
+    S: Service<Request<A>, Response = Response<B>>,
+    R: Refuse<A, S::Error>,
+{
+    type Response = Response<LeaderBody<B, R::Body>>;
+    type Error = S::Error;
+    type Future = LeaderFuture<S::Future, R::Future>;
+
+    /// Ready when the inner service is. Whether this replica leads is asked in `call`: an answer given here might be
+    /// minutes old by then, and `Pending` would queue what is to be refused.
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<A>) -> Self::Future {
+        let Some((in_flight, _guard)) = self.admit() else {
+            return LeaderFuture::refused(self.refuse.refuse(self.refusal(), request));
+        };
+        if self.options.extension {
+            request.extensions_mut().insert(in_flight.term().clone());
+        }
+        LeaderFuture::leading(self.inner.call(request), in_flight)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        convert::Infallible,
+        future::{Ready, pending, ready},
+    };
+
+    use bytes::Bytes;
+    use http::{StatusCode, header::RETRY_AFTER};
+    use http_body_util::{BodyExt, Empty, Full};
+    use tenure::{Elector, MemoryStore, Term};
+    use tenure_http::REASON;
+    use tower::{ServiceBuilder, ServiceExt, service_fn};
+    use tower_layer::Layer;
+
+    use super::*;
+    use crate::{
+        LeaderOnlyLayer,
+        test_helpers::{Replica, request},
+    };
+
+    async fn says(text: &'static str) -> Result<Response<Full<Bytes>>, Infallible> {
+        Ok(Response::new(Full::from(text)))
+    }
+
+    async fn never(_: Request<()>) -> Result<Response<Full<Bytes>>, Infallible> {
+        panic!("a standby called the inner service")
+    }
+
+    #[tokio::test]
+    async fn a_standby_refuses_and_never_calls_the_inner_service() {
+        let elector = Replica::elector();
+        let service = LeaderOnlyLayer::new(elector.leadership());
+        let service = ServiceBuilder::new().layer(service).service_fn(never);
+
+        let (head, body) = service.oneshot(request()).await.unwrap().into_parts();
+        assert_eq!(head.status, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(head.headers[REASON], "refused");
+        assert_eq!(head.headers[RETRY_AFTER], "1");
+        let body = body.collect().await.unwrap().to_bytes();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["election"], "billing");
+        assert!(body.get("leader").is_none());
+    }
+
+    #[tokio::test]
+    async fn what_has_ended_is_refused_even_if_the_elector_is_gone() {
+        let (replica, _) = Replica::leading().await;
+        let layer = LeaderOnlyLayer::new(replica.leadership.clone());
+        replica.end_the_term().await;
+
+        let service = ServiceBuilder::new().layer(layer).service_fn(never);
+        let response = service.oneshot(request()).await.unwrap();
+        assert_eq!(response.headers()[REASON], "refused");
+    }
+
+    #[tokio::test]
+    async fn who_leads_is_told_only_if_asked_for() {
+        let store = MemoryStore::new();
+        let contender =
+            |payload| Elector::builder("billing", store.clone()).payload(payload).build().unwrap();
+        let leader = contender("http://10.0.0.7:8080").spawn();
+        let term = leader.leadership().leading().await.unwrap();
+        let standby = contender("").spawn();
+        let mut watch = standby.leadership().watch();
+        watch.wait_for(|status| status.leader().is_some()).await.unwrap();
+
+        let layer = LeaderOnlyLayer::new(standby.leadership()).advertise_leader();
+        let service = ServiceBuilder::new().layer(layer).service_fn(never);
+        let (head, body) = service.oneshot(request()).await.unwrap().into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["leader"]["identity"], term.identity().as_str());
+        assert_eq!(body["leader"]["payload"], "http://10.0.0.7:8080");
+        let after: u64 = head.headers[RETRY_AFTER].to_str().unwrap().parse().unwrap();
+        assert!((1..=15).contains(&after), "{after} s of a lease of 15 s");
+    }
+
+    #[tokio::test]
+    async fn the_handler_finds_its_term_in_the_extensions() {
+        let (replica, term) = Replica::leading().await;
+        let layer = LeaderOnlyLayer::new(replica.leadership.clone());
+        let inner = |request: Request<()>| {
+            assert_eq!(request.extensions().get(), Some(&term));
+            says("led")
+        };
+        let service = ServiceBuilder::new().layer(layer).service_fn(inner);
+
+        let response = service.oneshot(request()).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "led");
+    }
+
+    #[tokio::test]
+    async fn without_extension_the_request_arrives_as_it_was() {
+        let (replica, _term) = Replica::leading().await;
+        let layer = LeaderOnlyLayer::new(replica.leadership.clone()).without_extension();
+        let inner = |request: Request<()>| {
+            assert!(request.extensions().get::<Term>().is_none());
+            says("led")
+        };
+        let service = ServiceBuilder::new().layer(layer).service_fn(inner);
+
+        assert_eq!(service.oneshot(request()).await.unwrap().status(), StatusCode::OK);
+    }
+
+    #[tokio::test]
+    async fn errors_of_the_inner_service_stay_what_they_are() {
+        let (replica, _term) = Replica::leading().await;
+        let layer = LeaderOnlyLayer::new(replica.leadership.clone());
+        let inner = |_| ready(Err::<Response<Full<Bytes>>, _>("out of paper"));
+        let service = ServiceBuilder::new().layer(layer).service_fn(inner);
+
+        let error: &'static str = service.oneshot(request()).await.unwrap_err();
+        assert_eq!(error, "out of paper");
+    }
+
+    /// Works only if the very instance is called that was polled ready, as tower asks for.
+    #[derive(Debug, Default)]
+    struct Reserved {
+        ready: bool,
+    }
+
+    impl Clone for Reserved {
+        fn clone(&self) -> Self {
+            Self::default()
+        }
+    }
+
+    impl Service<Request<()>> for Reserved {
+        type Response = Response<Empty<Bytes>>;
+        type Error = Infallible;
+        type Future = Ready<Result<Self::Response, Infallible>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+            self.ready = true;
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: Request<()>) -> Self::Future {
+            assert!(std::mem::take(&mut self.ready), "called without having been polled ready");
+            ready(Ok(Response::default()))
+        }
+    }
+
+    #[tokio::test]
+    async fn the_instance_that_was_polled_ready_is_the_one_called() {
+        let (replica, _term) = Replica::leading().await;
+        let layer = LeaderOnlyLayer::new(replica.leadership.clone());
+        let mut service = layer.layer(Reserved::default());
+        for _ in 0..3 {
+            let response = service.ready().await.unwrap().call(request()).await.unwrap();
+            assert_eq!(response.status(), StatusCode::OK);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_limit_around_it_is_free_again_after_a_refusal_and_after_a_cut() {
+        let (replica, term) = Replica::leading().await;
+        let layer = LeaderOnlyLayer::new(replica.leadership.clone());
+        let inner =
+            service_fn(|_: Request<()>| pending::<Result<Response<Full<Bytes>>, Infallible>>());
+        let mut service = ServiceBuilder::new().concurrency_limit(1).layer(layer).service(inner);
+
+        let working = service.ready().await.unwrap().call(request());
+        replica.end_the_term().await;
+        let cut = working.await.unwrap();
+        assert_eq!(cut.headers()[REASON], "cut");
+        let body: serde_json::Value =
+            serde_json::from_slice(&cut.into_body().collect().await.unwrap().to_bytes()).unwrap();
+        assert_eq!(body["fence"], u64::from(term.fence()));
+
+        for _ in 0..3 {
+            let refused = service.ready().await.unwrap().call(request()).await.unwrap();
+            assert_eq!(refused.headers()[REASON], "refused");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! A replica whose term begins and ends when a test says so.
+
+use std::{convert::Infallible, future::pending, time::Duration};
+
+use bytes::Bytes;
+use futures::channel::mpsc;
+use http::Request;
+use http_body::Frame;
+use http_body_util::StreamBody;
+use tenure::{Elector, Leadership, MemoryStore, Term};
+use tokio::task::JoinHandle;
+
+/// An elector on a store of its own.
+pub(crate) struct Replica {
+    pub(crate) leadership: Leadership,
+    running: JoinHandle<()>,
+}
+
+impl Replica {
+    /// One that does not run yet.
+    pub(crate) fn elector() -> Elector {
+        Elector::builder("billing", MemoryStore::new()).build().unwrap()
+    }
+
+    /// One that leads.
+    pub(crate) async fn leading() -> (Self, Term) {
+        Self::run(Self::elector()).await
+    }
+
+    /// One that leads, with a lease short enough to lead again within a test.
+    pub(crate) async fn leading_briefly(drain_timeout: Duration) -> (Self, Term) {
+        let elector = Elector::builder("billing", MemoryStore::new())
+            .lease_duration(Duration::from_secs(3))
+            .drain_timeout(drain_timeout)
+            .build()
+            .unwrap();
+        Self::run(elector).await
+    }
+
+    async fn run(elector: Elector) -> (Self, Term) {
+        let leadership = elector.leadership();
+        let running = tokio::spawn(async move {
+            let _ = elector.run(pending::<()>()).await;
+        });
+        let term = leadership.leading().await.unwrap();
+        (Self { leadership, running }, term)
+    }
+
+    /// Ends the term at once: what is in flight is not waited for.
+    pub(crate) async fn end_the_term(self) {
+        self.running.abort();
+        let _ = self.running.await;
+    }
+}
+
+pub(crate) fn request() -> Request<()> {
+    Request::new(())
+}
+
+/// A body that gives what is sent to it. The sender sees when it was dropped.
+pub(crate) type Fed = StreamBody<mpsc::UnboundedReceiver<Result<Frame<Bytes>, Infallible>>>;
+
+pub(crate) struct Feeder(mpsc::UnboundedSender<Result<Frame<Bytes>, Infallible>>);
+
+impl Feeder {
+    pub(crate) fn feed(&self, bytes: &'static [u8]) {
+        self.0.unbounded_send(Ok(Frame::data(Bytes::from_static(bytes)))).unwrap();
+    }
+
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.0.is_closed()
+    }
+}
+
+pub(crate) fn fed() -> (Feeder, Fed) {
+    let (sender, receiver) = mpsc::unbounded();
+    (Feeder(sender), StreamBody::new(receiver))
+}
