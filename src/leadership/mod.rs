@@ -23,7 +23,7 @@ pub use self::{
 };
 pub(crate) use self::{
     publisher::Publisher,
-    requests::{Requested, Requests},
+    requests::Requests,
 };
 use crate::{
     lease::{ElectionName, Fence, Identity, InvalidValue, Payload},

@@ -66,6 +66,19 @@ impl Publisher {
         });
     }
 
+    /// Where the candidate stands after a step of the protocol, and up to which ticket requests to resign have been
+    /// carried out. Wakes whoever watches if either is news.
+    pub(crate) fn stands(&self, phase: Phase, resigned: Option<u64>) {
+        self.status.send_if_modified(|status| {
+            let is_news = status.phase != phase || resigned.is_some();
+            status.phase = phase;
+            if let Some(ticket) = resigned {
+                Arc::make_mut(&mut status.known).resigns_done = ticket;
+            }
+            is_news
+        });
+    }
+
     pub(crate) fn failed(&self, error: LastError) {
         self.update(|draft| draft.failed(error));
     }
@@ -121,11 +134,6 @@ impl Draft<'_> {
 
     pub(crate) fn failed(&mut self, error: LastError) {
         self.known().last_error = Some(error);
-    }
-
-    /// All requests to resign up to this ticket have been carried out.
-    pub(crate) fn resigned(&mut self, ticket: u64) {
-        self.known().resigns_done = ticket;
     }
 
     fn known(&mut self) -> &mut Observation {

@@ -131,7 +131,7 @@ pub enum Call {
 }
 
 /// What has changed, in the order in which it is to be published.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums)] // whoever drives the protocol must know them all
 pub enum Change {
     /// A term has begun.

@@ -1,0 +1,423 @@
+//! Drives the protocol against a session: makes its calls, applies its changes, publishes what came of it.
+
+use std::{
+    any::Any,
+    collections::VecDeque,
+    future::pending,
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::Arc,
+};
+
+use futures::{FutureExt, StreamExt};
+use tokio::{select, sync::Notify};
+
+use super::{Parts, panic_message};
+use crate::{
+    instant::Instant,
+    leadership::{LastError, Publisher, Requests},
+    lease::{Fence, Payload, TermEnd},
+    protocol::{Call, Change, Input, Jitter, Levels, Phase, Protocol, Reply, Step},
+    store::{DynSession, Hints, Outcome, Session, Store, StoreError},
+    telemetry,
+    term::{Term, TermParts, watchdog},
+};
+
+/// One elector at work. Dropping it, for whatever reason, ends its term and publishes that it has stopped: that is the
+/// publisher's doing.
+pub(super) struct Actor {
+    parts: Parts,
+    publisher: Publisher,
+    requests: Arc<Requests>,
+    is_shutting_down: bool,
+    /// What was asked for and is still to be told to the protocol: at most one of each.
+    asked: VecDeque<Input>,
+    /// The highest ticket of a resignation that is under way.
+    resigning: Option<u64>,
+    protocol: Protocol,
+    /// Made when it is first needed, and anew after a panic.
+    session: Option<DynSession>,
+    /// What the session gave; `None` when that has ended.
+    hints: Option<Hints>,
+    payload: Published,
+    /// The term that runs, or the last one while guards of it are held.
+    term: Option<Running>,
+    /// Told by the term when its guards or its work in flight are gone, when it becomes ready, and when it is over.
+    changed: Arc<Notify>,
+    /// How many guards were left when the protocol stopped.
+    stopped: Option<usize>,
+}
+
+struct Running {
+    term: Term,
+    watch: Option<watchdog::Watch>,
+}
+
+/// What is published beside the lease, and whether the store has confirmed it.
+struct Published {
+    payload: Payload,
+    is_confirmed: bool,
+}
+
+impl Actor {
+    pub(super) fn new(parts: Parts, publisher: Publisher, requests: Arc<Requests>) -> Self {
+        let protocol = Protocol::new(parts.identity.clone(), parts.timing, parts.eligible);
+        let payload = Published { payload: parts.payload.clone(), is_confirmed: false };
+        Self {
+            parts,
+            publisher,
+            requests,
+            is_shutting_down: false,
+            asked: VecDeque::new(),
+            resigning: None,
+            protocol,
+            session: None,
+            hints: None,
+            payload,
+            term: None,
+            changed: Arc::new(Notify::new()),
+            stopped: None,
+        }
+    }
+
+    /// Takes part until a shutdown is complete; returns how many guards of the last term are still held then.
+    pub(super) async fn run(mut self) -> usize {
+        let mut step = self.advance(Input::Wake);
+        loop {
+            if let Some(guards) = self.stopped {
+                return guards;
+            }
+            step = match step.call {
+                Some(call) => self.converse(call, step.wake).await,
+                None => {
+                    let input = self.event(step.wake).await;
+                    self.advance(input)
+                }
+            };
+        }
+    }
+
+    /// Makes a call, and goes on with everything else until it is answered or abandoned.
+    async fn converse(&mut self, call: Call, mut wake: Option<Instant>) -> Step {
+        let call = self.payload.enclose(call);
+        let mut session = match self.take_session() {
+            Ok(session) => session,
+            Err(error) => return self.failed(&call, error),
+        };
+        let answer = {
+            // A panic inside a store is an error like another; whatever it broke goes with the session.
+            let exchange = AssertUnwindSafe(exchange(&mut session, &call)).catch_unwind();
+            let mut exchange = pin!(exchange);
+            loop {
+                select! {
+                    biased;
+                    answer = &mut exchange => break answer,
+                    input = self.event(wake) => {
+                        let step = self.advance(input);
+                        if step.abandon {
+                            return self.abandoned(&call, step);
+                        }
+                        wake = step.wake;
+                    }
+                }
+            }
+        };
+        match answer {
+            Ok(answer) => {
+                self.session = Some(session);
+                match answer {
+                    Ok(reply) => self.answered(&call, reply),
+                    Err(error) => self.failed(&call, error),
+                }
+            }
+            Err(panic) => self.failed(&call, panicked(name(&call), &*panic)),
+        }
+    }
+
+    /// The session, with somebody listening to its hints.
+    fn take_session(&mut self) -> Result<DynSession, StoreError> {
+        let open = || {
+            let mut session = match self.session.take() {
+                Some(session) => session,
+                None => {
+                    let mut session = self.parts.store.session(&self.parts.election);
+                    session.limit_calls(self.parts.timing.operation_timeout());
+                    self.hints = None;
+                    session
+                }
+            };
+            // After a stream of hints has ended the session is asked for another one with the next call, and no sooner.
+            self.hints.get_or_insert_with(|| session.hints());
+            session
+        };
+        catch_unwind(AssertUnwindSafe(open)).map_err(|panic| panicked("session", &*panic))
+    }
+
+    fn answered(&mut self, call: &Call, reply: Reply) -> Step {
+        let seen = match &reply {
+            Reply::Inspected(lease) => lease.as_ref(),
+            Reply::Placed(lease) => Some(lease),
+            Reply::Acquired(outcome) | Reply::Renewed(outcome) | Reply::Released(outcome) => {
+                outcome.lease()
+            }
+            Reply::Failed => None,
+        };
+        self.publisher.succeeded();
+        self.publisher.observed(seen, self.parts.clock.now());
+        self.payload.note(call, &reply);
+        self.advance(Input::Reply(reply))
+    }
+
+    fn failed(&mut self, call: &Call, error: StoreError) -> Step {
+        self.store_failed(call, error);
+        self.advance(Input::Reply(Reply::Failed))
+    }
+
+    /// The call was given up: it took too long, or a shutdown wants no answer to it. Its session is dropped with it, so
+    /// that the next call begins on a fresh one.
+    fn abandoned(&mut self, call: &Call, step: Step) -> Step {
+        if self.stopped.is_none() {
+            let limit = self.parts.timing.operation_timeout();
+            let text = format!("`{}` was not answered within {limit:?}", name(call));
+            self.store_failed(call, StoreError::transient(text));
+        }
+        step
+    }
+
+    fn store_failed(&mut self, call: &Call, error: StoreError) {
+        telemetry::store_failed(&self.parts.election, name(call), &error);
+        self.publisher.failed(LastError::Store(Arc::new(error)));
+    }
+
+    /// Waits for the next thing that the protocol wants to know of.
+    async fn event(&mut self, wake: Option<Instant>) -> Input {
+        loop {
+            if let Some(input) = self.take_request() {
+                return input;
+            }
+            let timer = async {
+                match wake {
+                    Some(wake) => self.parts.clock.sleep_until(wake).await,
+                    None => pending().await,
+                }
+            };
+            let hint = async {
+                match &mut self.hints {
+                    Some(hints) => hints.next().await,
+                    None => pending().await,
+                }
+            };
+            select! {
+                () = self.requests.changed() => {}
+                () = self.changed.notified() => {
+                    if self.protocol.phase() == Phase::Leading {
+                        // The term has become ready: the same status reads differently now.
+                        self.publisher.bump();
+                    }
+                    return Input::Wake;
+                }
+                () = timer => return Input::Wake,
+                Some(()) = hint => return Input::Hint,
+                else => self.hints = None,
+            }
+        }
+    }
+
+    /// The next thing that somebody asked for.
+    fn take_request(&mut self) -> Option<Input> {
+        if self.asked.is_empty() {
+            let requested = self.requests.take();
+            if let Some(payload) = requested.payload {
+                self.payload = Published { payload, is_confirmed: false };
+            }
+            self.resigning = requested.resign.max(self.resigning);
+            let shutdown = requested.shutdown && !mem::replace(&mut self.is_shutting_down, requested.shutdown);
+            self.asked.extend(requested.eligible.map(Input::Eligible));
+            self.asked.extend(requested.resign.map(|_| Input::Resign));
+            self.asked.extend(shutdown.then_some(Input::Shutdown));
+        }
+        self.asked.pop_front()
+    }
+
+    /// Goes on by one input, and makes everything public that came of it before anything else is done.
+    fn advance(&mut self, input: Input) -> Step {
+        let mut step = self.step(input);
+        let mut is_over = false;
+        for change in mem::take(&mut step.changes) {
+            is_over |= !self.apply(change);
+        }
+        if is_over {
+            // Whoever saw the deadline pass has read the clock after the protocol did, and has had the last word.
+            let rest = self.step(Input::Over);
+            step = Step { abandon: step.abandon | rest.abandon, call: step.call.or(rest.call), ..rest };
+            for change in mem::take(&mut step.changes) {
+                self.apply(change);
+            }
+        }
+        self.publish_standing();
+        step
+    }
+
+    fn step(&mut self, input: Input) -> Step {
+        // Without random bits all candidates come at once, which costs a few lost races.
+        let jitter = Jitter::new(getrandom::u32().unwrap_or_default() as u16);
+        let levels = self.term.as_ref().map_or_else(Levels::default, |running| Levels {
+            guards: running.term.guards(),
+            in_flight: running.term.in_flight(),
+        });
+        self.protocol.step(self.parts.clock.now(), jitter, levels, input)
+    }
+
+    /// Applies a change; false if the term turned out to be over already.
+    fn apply(&mut self, change: Change) -> bool {
+        match change {
+            Change::Started { fence, deadline } => return self.start(fence, deadline),
+            Change::Extended { deadline } => return self.extend(deadline),
+            Change::Cancelled(reason) => self.cancel(reason),
+            Change::Ended(reason) => self.end(reason),
+            Change::StillHeld { guards } => self.still_held(guards),
+            Change::Stopped { guards } => {
+                telemetry::stopped(&self.parts.election, guards);
+                self.stopped = Some(guards);
+            }
+        }
+        true
+    }
+
+    fn start(&mut self, fence: Fence, deadline: Instant) -> bool {
+        let term = Term::start(TermParts {
+            election: self.parts.election.clone(),
+            identity: self.parts.identity.clone(),
+            fence,
+            deadline,
+            ready: self.parts.ready,
+            clock: self.parts.clock.clone(),
+            changed: Arc::clone(&self.changed),
+        });
+        // Watched before anybody can see it. What nobody watches does not begin.
+        let watch = watchdog::watch(&term, self.publisher.bumper());
+        let is_watched = watch.is_ok();
+        self.term = Some(Running { term: term.clone(), watch: watch.ok() });
+        if is_watched {
+            telemetry::term_started(&self.parts.election, fence, deadline);
+            self.publisher.update(|draft| {
+                draft.term(Some(term));
+                draft.phase(Phase::Leading);
+            });
+        }
+        is_watched
+    }
+
+    fn extend(&mut self, deadline: Instant) -> bool {
+        let Some(Running { term, watch }) = &self.term else { return true };
+        let is_earlier = deadline < term.deadline();
+        let is_extended = term.extend(deadline);
+        if let (true, Some(watch)) = (is_extended && is_earlier, watch) {
+            watch.earlier();
+        }
+        if is_extended {
+            telemetry::renewed(&self.parts.election, term.fence(), deadline);
+        }
+        is_extended
+    }
+
+    fn cancel(&mut self, reason: TermEnd) {
+        let Some(Running { term, .. }) = &self.term else { return };
+        telemetry::term_cancelled(&self.parts.election, term.fence(), reason);
+        term.cancel(reason);
+        self.publisher.update(|draft| draft.phase(Phase::Draining));
+        term.announce();
+    }
+
+    /// The order matters: the deadline goes to zero, then it is published, then those who wait are woken. The lease is
+    /// released by a later call.
+    fn end(&mut self, reason: TermEnd) {
+        let Some(Running { term, watch }) = &mut self.term else { return };
+        let reason = term.finish(reason);
+        self.publisher.update(|draft| {
+            draft.term(None);
+            draft.phase(Phase::Relinquishing);
+            let error = match reason {
+                TermEnd::Expired => Some(LastError::LeaseExpiredLocally),
+                TermEnd::Lost => Some(LastError::LeaseLost),
+                TermEnd::Resigned | TermEnd::Shutdown => None,
+            };
+            if let Some(error) = error {
+                draft.failed(error);
+            }
+        });
+        term.announce();
+        *watch = None;
+        telemetry::term_ended(&self.parts.election, term.fence(), reason);
+    }
+
+    fn still_held(&self, guards: usize) {
+        if let Some(Running { term, .. }) = &self.term {
+            telemetry::still_held(&self.parts.election, term.fence(), guards);
+        }
+    }
+
+    /// Publishes where the protocol stands now, and which resignations are complete: those of a candidate that follows.
+    fn publish_standing(&mut self) {
+        let phase = self.protocol.phase();
+        let has_followed = matches!(phase, Phase::Following | Phase::Stopped);
+        if has_followed {
+            self.term = None;
+        }
+        let resigned = if has_followed && self.asked.is_empty() { self.resigning.take() } else { None };
+        self.publisher.stands(phase, resigned);
+    }
+}
+
+impl Published {
+    /// Puts into the call what is to be published with it.
+    fn enclose(&self, mut call: Call) -> Call {
+        match &mut call {
+            Call::Acquire(request) => request.payload = self.payload.clone(),
+            Call::Renew(request) if !self.is_confirmed => {
+                request.payload = Some(self.payload.clone());
+            }
+            Call::Renew(_) | Call::Inspect | Call::Place(_) | Call::Release(_) => {}
+        }
+        call
+    }
+
+    /// Takes note of what the store has confirmed. The payload may have been replaced since the call was made.
+    fn note(&mut self, call: &Call, reply: &Reply) {
+        let sent = match (call, reply) {
+            (Call::Acquire(request), Reply::Acquired(Outcome::Won(_))) => Some(&request.payload),
+            (Call::Renew(request), Reply::Renewed(Outcome::Won(_))) => request.payload.as_ref(),
+            _ => None,
+        };
+        if let Some(sent) = sent {
+            self.is_confirmed = *sent == self.payload;
+        }
+    }
+}
+
+/// What an error or an event calls the operation.
+fn name(call: &Call) -> &'static str {
+    match call {
+        Call::Inspect => "inspect",
+        Call::Place(_) => "place",
+        Call::Acquire(_) => "acquire",
+        Call::Renew(_) => "renew",
+        Call::Release(_) => "release",
+    }
+}
+
+async fn exchange(session: &mut DynSession, call: &Call) -> Result<Reply, StoreError> {
+    Ok(match call {
+        Call::Inspect => Reply::Inspected(session.inspect().await?),
+        Call::Place(request) => Reply::Placed(session.place(request).await?),
+        Call::Acquire(request) => Reply::Acquired(session.acquire(request).await?),
+        Call::Renew(request) => Reply::Renewed(session.renew(request).await?),
+        Call::Release(request) => Reply::Released(session.release(request).await?),
+    })
+}
+
+fn panicked(operation: &str, panic: &(dyn Any + Send)) -> StoreError {
+    let message = panic_message(panic);
+    StoreError::transient(format!("the store panicked in `{operation}`: {message}; please report it to the store's authors"))
+}

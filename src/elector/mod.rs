@@ -1,0 +1,328 @@
+//! Electors: built, started, resigned, shut down.
+
+mod actor;
+mod builder;
+mod identity;
+mod thread;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    any::Any,
+    fmt,
+    future::Future,
+    io,
+    panic::AssertUnwindSafe,
+    pin::pin,
+    sync::Arc,
+};
+
+use futures::{
+    FutureExt,
+    future::{Either, select},
+};
+use tokio::{runtime::Handle, sync::watch};
+
+use self::actor::Actor;
+pub use self::builder::{ConfigError, ElectorBuilder};
+use crate::{
+    clock::Clock,
+    leadership::{Leadership, Publisher, Requests},
+    lease::{ElectionName, Identity, Payload},
+    protocol::Timing,
+    store::{DynStore, Store},
+    telemetry,
+    term::watchdog,
+};
+
+/// One candidate in one election: built, but not taking part yet.
+///
+/// [`spawn`](Self::spawn) or [`run`](Self::run) makes it take part; dropping it instead shows everybody who holds its
+/// [`Leadership`] that it has stopped.
+///
+/// ```
+/// use std::time::Duration;
+/// use tenure::{Elector, MemoryStore};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+/// let elector = Elector::builder("invoice-reconciler", MemoryStore::new())
+///     .payload("https://leader.eu-west.internal:8443")
+///     .lease_duration(Duration::from_secs(15))
+///     .build()?;
+/// let leadership = elector.leadership();
+/// let candidacy = elector.spawn();
+///
+/// let term = leadership.leading().await?;
+/// assert!(leadership.is_leader());
+/// println!("leading under fence {}", term.fence());
+///
+/// candidacy.shutdown().await?;
+/// assert!(!term.is_live());
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "an elector takes part once it is spawned or run"]
+pub struct Elector {
+    parts: Parts,
+    publisher: Publisher,
+    requests: Arc<Requests>,
+    leadership: Leadership,
+}
+
+/// What the builder has checked.
+#[derive(Debug)]
+struct Parts {
+    election: ElectionName,
+    identity: Identity,
+    store: DynStore,
+    timing: Timing,
+    payload: Payload,
+    eligible: bool,
+    ready: bool,
+    clock: Clock,
+}
+
+impl Elector {
+    /// Collects settings for a candidate in the election of this name, which `store` keeps.
+    ///
+    /// A name that is not 1 to 255 bytes of UTF-8 without NUL is reported by [`ElectorBuilder::build`].
+    pub fn builder<N>(election: N, store: impl Store) -> ElectorBuilder
+    where
+        N: TryInto<ElectionName>,
+        N::Error: Into<ConfigError>,
+    {
+        ElectorBuilder::new(election.try_into().map_err(Into::into), store)
+    }
+
+    fn from_parts(parts: Parts) -> Self {
+        let requests = Arc::new(Requests::default());
+        let (publisher, leadership) = Publisher::new(
+            parts.election.clone(),
+            parts.identity.clone(),
+            parts.clock.clone(),
+            &requests,
+        );
+        Self { parts, publisher, requests, leadership }
+    }
+
+    /// What everybody else holds: cheap to clone, and never in the way of the election.
+    #[must_use]
+    pub fn leadership(&self) -> Leadership {
+        self.leadership.clone()
+    }
+
+    /// The name of the election.
+    #[must_use]
+    pub fn election(&self) -> &ElectionName {
+        &self.parts.election
+    }
+
+    /// Who this candidate is.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.parts.identity
+    }
+
+    /// The timings, as set or derived, and with them [`Timing::worst_case`].
+    #[must_use]
+    pub fn timing(&self) -> &Timing {
+        &self.parts.timing
+    }
+
+    /// Takes part on tenure's own thread, and needs no runtime of the caller's.
+    ///
+    /// All electors of a process share that thread; an application that blocks its own runtime delays neither renewals
+    /// nor the end of a term. With a virtual clock (feature `test-util`) it takes part on the runtime in which this is
+    /// called.
+    ///
+    /// Note that `let _ = elector.spawn();` drops the candidacy on the spot, and with it ends it.
+    ///
+    /// Where the operating system refuses a thread, the candidacy has stopped already, and says why.
+    pub fn spawn(self) -> Candidacy {
+        let (outcome, stopped) = watch::channel(None);
+        let candidacy = Candidacy {
+            leadership: self.leadership(),
+            requests: Arc::clone(&self.requests),
+            stopped,
+            is_detached: false,
+        };
+        let runtime = if self.parts.clock.is_virtual() {
+            Handle::try_current().map_err(io::Error::other)
+        } else {
+            thread::handle()
+        };
+        match runtime {
+            Ok(runtime) => {
+                runtime.spawn(async move {
+                    let result = self.take_part().await;
+                    outcome.send_replace(Some(result));
+                });
+            }
+            Err(source) => {
+                drop(self);
+                outcome.send_replace(Some(Err(StopError::not_started(source))));
+            }
+        }
+        candidacy
+    }
+
+    /// Takes part on the caller's runtime, until `shutdown` is ready: then it hands over, and returns.
+    ///
+    /// It returns for no other reason but a panic: a term that is lost is followed by the next attempt, and whatever goes
+    /// wrong with the store shows in [`Status::last_error`](crate::Status::last_error).
+    ///
+    /// # Errors
+    /// [`StopError::StillRunning`] if guards of the last term were still held when the time for a shutdown was over.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the term at once, without draining and without a release: the lease runs out.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), StopError> {
+        let requests = Arc::clone(&self.requests);
+        let taking_part = pin!(self.take_part());
+        let shutdown = pin!(shutdown);
+        match select(taking_part, shutdown).await {
+            Either::Left((result, _)) => result,
+            Either::Right(((), taking_part)) => {
+                requests.request_shutdown();
+                taking_part.await
+            }
+        }
+    }
+
+    async fn take_part(self) -> Result<(), StopError> {
+        // Without a watchdog nobody would end a term while the store hangs.
+        watchdog::ensure_started(&self.parts.clock).map_err(StopError::not_started)?;
+        telemetry::started(&self.parts.election, &self.parts.identity, &self.parts.timing);
+        let actor = Actor::new(self.parts, self.publisher, self.requests);
+        match AssertUnwindSafe(actor.run()).catch_unwind().await {
+            Ok(0) => Ok(()),
+            Ok(guards) => Err(StopError::StillRunning { guards }),
+            Err(panic) => Err(StopError::Panicked { message: panic_message(&*panic).into() }),
+        }
+    }
+}
+
+impl fmt::Debug for Elector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Elector")
+            .field("election", &self.parts.election)
+            .field("identity", &self.parts.identity)
+            .field("timing", &self.parts.timing)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a panic said.
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => text,
+        (None, Some(text)) => text,
+        (None, None) => "a panic without a message",
+    }
+}
+
+/// A candidate that takes part. Dropping it shuts the elector down in the background: it hands over as
+/// [`shutdown`](Self::shutdown) does, without anybody waiting for it.
+#[derive(Debug)]
+#[must_use = "dropping a candidacy ends it; keep it, or call `.detach()`"]
+pub struct Candidacy {
+    leadership: Leadership,
+    requests: Arc<Requests>,
+    stopped: watch::Receiver<Option<Result<(), StopError>>>,
+    is_detached: bool,
+}
+
+impl Candidacy {
+    /// What everybody else holds.
+    #[must_use]
+    pub fn leadership(&self) -> Leadership {
+        self.leadership.clone()
+    }
+
+    /// Hands over, and then does not contend for a while. See [`Leadership::resign`].
+    pub fn resign(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
+        self.leadership.resign()
+    }
+
+    /// Hands over and stops: cancels the term, lets work in flight finish, ends it, releases the lease. Bounded by
+    /// [`Timing::shutdown_bound`].
+    ///
+    /// The request is made when this is called. The future only waits, may be dropped, and this may be called again.
+    /// Awaited inside work in flight it waits for that very work, until the drain times out.
+    ///
+    /// # Errors
+    /// [`StopError::StillRunning`] if guards were still held at the end: then the lease was not released, and runs out.
+    pub fn shutdown(&self) -> impl Future<Output = Result<(), StopError>> + Send + 'static + use<> {
+        self.requests.request_shutdown();
+        self.stopped()
+    }
+
+    /// Waits until the elector has stopped, for whatever reason. May be dropped, and called again.
+    ///
+    /// # Errors
+    /// [`StopError`] unless everything ended in order.
+    pub fn stopped(&self) -> impl Future<Output = Result<(), StopError>> + Send + 'static + use<> {
+        let mut stopped = self.stopped.clone();
+        async move {
+            match stopped.wait_for(Option::is_some).await.as_deref() {
+                Ok(Some(result)) => result.clone(),
+                // The runtime was torn down with the elector on it.
+                Ok(None) | Err(_) => Err(StopError::Aborted),
+            }
+        }
+    }
+
+    /// Lets the elector take part for as long as the process lives. Nothing hands over at the end of the process then: the
+    /// lease runs out.
+    pub fn detach(mut self) {
+        self.is_detached = true;
+    }
+}
+
+impl Drop for Candidacy {
+    fn drop(&mut self) {
+        if !self.is_detached && self.stopped.borrow().is_none() {
+            telemetry::dropped(self.leadership.election());
+            self.requests.request_shutdown();
+        }
+    }
+}
+
+/// Why an elector did not stop in order.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StopError {
+    /// Guards of the last term were held beyond the time that a shutdown has. Its lease was not released, so that nobody
+    /// else leads while that work goes on, and runs out.
+    #[error(
+        "{guards} guards of the last term are still held; its lease was left to run out instead of being released"
+    )]
+    StillRunning {
+        /// How many.
+        guards: usize,
+    },
+    /// The elector panicked, which is a bug of tenure. Its term ended at that moment.
+    #[error("the elector panicked: {message}")]
+    Panicked {
+        /// What the panic said.
+        message: Arc<str>,
+    },
+    /// The operating system refused a thread, or there was no runtime to run on. It never took part.
+    #[error("the elector could not be started")]
+    NotStarted {
+        /// What was refused.
+        #[source]
+        source: Arc<io::Error>,
+    },
+    /// The runtime on which the elector lived was torn down. Its term ended at that moment.
+    #[error("the runtime of the elector was shut down before the elector was")]
+    Aborted,
+}
+
+impl StopError {
+    fn not_started(source: io::Error) -> Self {
+        Self::NotStarted { source: Arc::new(source) }
+    }
+}

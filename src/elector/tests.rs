@@ -1,0 +1,410 @@
+//! The real elector on the in-process store and virtual time.
+
+use std::{sync::atomic::{AtomicBool, AtomicUsize, Ordering}, time::Duration};
+
+use super::*;
+use crate::{
+    ElectionName, Expiry, Fence, LastError, LeaderOnlyError, MemoryStore, Phase, TermEnd,
+    lease::Lease,
+    store::{
+        AcquireRequest, Capabilities, Outcome, PlaceRequest, ReleaseRequest, RenewRequest, Session,
+        StoreError,
+    },
+};
+
+const LEASE: Duration = Duration::from_secs(3);
+
+fn fence(n: i64) -> Fence {
+    Fence::try_from(n).unwrap()
+}
+
+struct Fleet {
+    clock: Clock,
+    store: MemoryStore,
+}
+
+impl Fleet {
+    fn new() -> Self {
+        let clock = Clock::tokio();
+        Self { store: MemoryStore::with_clock(clock.clone()), clock }
+    }
+
+    fn builder(&self) -> ElectorBuilder {
+        self.builder_on(self.store.clone())
+    }
+
+    fn builder_on(&self, store: impl Store) -> ElectorBuilder {
+        Elector::builder("shipping", store).lease_duration(LEASE).clock(self.clock.clone())
+    }
+
+    fn candidate(&self) -> Candidacy {
+        self.builder().build().unwrap().spawn()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_of_two_leads_and_the_other_takes_over_after_a_shutdown() {
+    let fleet = Fleet::new();
+    let first = fleet.candidate();
+    let term = first.leadership().leading().await.unwrap();
+    let second = fleet.candidate();
+    tokio::time::sleep(LEASE * 5).await;
+    assert!(first.leadership().is_leader());
+    assert!(!second.leadership().is_leader());
+    let seen = second.leadership().status();
+    assert_eq!(seen.leader().map(|leader| leader.identity()), Some(first.leadership().identity()));
+
+    first.shutdown().await.unwrap();
+    assert_eq!(term.end(), Some(TermEnd::Shutdown));
+    assert_eq!(first.leadership().status().phase(), Phase::Stopped);
+    let next = second.leadership().leading().await.unwrap();
+    assert!(next.fence() > term.fence());
+    first.shutdown().await.unwrap();
+    assert!(first.leadership().leading().await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resigned_leader_pauses_and_the_wait_ends_when_it_has_handed_over() {
+    let fleet = Fleet::new();
+    let only = fleet.candidate();
+    let leadership = only.leadership();
+    let term = leadership.leading().await.unwrap();
+    let before = fleet.clock.now();
+    only.resign().await;
+    assert_eq!(term.end(), Some(TermEnd::Resigned));
+    assert_eq!(leadership.status().phase(), Phase::Following);
+    let next = leadership.leading().await.unwrap();
+    let pause = fleet.clock.now().saturating_since(before);
+    assert!(pause >= Duration::from_millis(1_800), "{pause:?}");
+    assert_eq!((term.fence(), next.fence()), (fence(1), fence(2)));
+    leadership.resign().await;
+    // Following already: nothing to wait for.
+    leadership.resign().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hand_over_lets_admitted_work_finish_and_admits_no_more() {
+    let fleet = Fleet::new();
+    let candidacy = fleet.candidate();
+    let leadership = candidacy.leadership();
+    let term = leadership.leading().await.unwrap();
+    let request = tokio::spawn(term.until_ended(async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        "served"
+    }));
+    let endless = term.spawn(std::future::pending::<()>());
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let shutdown = candidacy.shutdown();
+    term.cancelled().await;
+    assert!(!leadership.is_leader());
+    assert!(term.may_finish());
+    assert_eq!(leadership.status().phase(), Phase::Draining);
+    assert!(matches!(
+        leadership.leader_only(async {}).await,
+        Err(LeaderOnlyError::NotLeader { .. })
+    ));
+    assert_eq!(request.await.unwrap().unwrap(), "served");
+    assert_eq!(endless.await.unwrap().unwrap_err().reason(), TermEnd::Shutdown);
+    shutdown.await.unwrap();
+    let lease = fleet.store.leaders().await.unwrap().remove(0).1;
+    assert!(lease.released);
+}
+
+#[tokio::test(start_paused = true)]
+async fn guarded_work_that_does_not_stop_is_never_released_over() {
+    let fleet = Fleet::new();
+    let candidacy = fleet.builder().drain_timeout(LEASE).build().unwrap().spawn();
+    let term = candidacy.leadership().leading().await.unwrap();
+    let guard = term.guard().unwrap();
+    let bound = Duration::from_millis(600 * 2) + LEASE;
+    let before = fleet.clock.now();
+    let stopped = candidacy.shutdown().await;
+    assert!(matches!(stopped, Err(StopError::StillRunning { guards: 1 })), "{stopped:?}");
+    assert!(fleet.clock.now().saturating_since(before) <= bound);
+    assert!(!term.may_finish());
+    let lease = fleet.store.leaders().await.unwrap().remove(0).1;
+    assert!(!lease.released);
+    drop(guard);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_new_term_starts_while_a_guard_of_the_last_one_is_held() {
+    let fleet = Fleet::new();
+    let candidacy = fleet.candidate();
+    let leadership = candidacy.leadership();
+    let term = leadership.leading().await.unwrap();
+    let guard = term.guard().unwrap();
+    fleet.store.depose(term.election()).await.unwrap();
+    assert_eq!(term.ended().await, TermEnd::Lost);
+    tokio::time::sleep(LEASE * 5).await;
+    assert_eq!(leadership.status().phase(), Phase::Relinquishing);
+    drop(guard);
+    assert!(leadership.leading().await.unwrap().fence() > term.fence());
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_the_run_future_ends_the_term_without_a_release() {
+    let fleet = Fleet::new();
+    let elector = fleet.builder().build().unwrap();
+    let leadership = elector.leadership();
+    let running = tokio::spawn(elector.run(std::future::pending()));
+    let term = leadership.leading().await.unwrap();
+    running.abort();
+    let _ = running.await;
+    assert_eq!(term.end(), Some(TermEnd::Shutdown));
+    assert_eq!(leadership.status().phase(), Phase::Stopped);
+    assert!(!fleet.store.leaders().await.unwrap().remove(0).1.released);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_an_elector_or_a_candidacy_shows_that_it_has_stopped() {
+    let fleet = Fleet::new();
+    let unborn = fleet.builder().build().unwrap();
+    let leadership = unborn.leadership();
+    drop(unborn);
+    assert_eq!(leadership.status().phase(), Phase::Stopped);
+
+    let candidacy = fleet.candidate();
+    let leadership = candidacy.leadership();
+    let term = leadership.leading().await.unwrap();
+    drop(candidacy);
+    assert_eq!(term.ended().await, TermEnd::Shutdown);
+    leadership.watch().wait_for(|status| status.phase() == Phase::Stopped).await.unwrap();
+    assert!(fleet.store.leaders().await.unwrap().remove(0).1.released);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_is_shown_when_it_is_ready() {
+    let fleet = Fleet::new();
+    let candidacy = fleet.builder().ready_when_told().build().unwrap().spawn();
+    let leadership = candidacy.leadership();
+    let term = leadership.terms().next().await.unwrap();
+    assert!(term.is_live() && !leadership.is_leader());
+    let leading = tokio::spawn(leadership.leading());
+    tokio::time::sleep(LEASE).await;
+    assert!(!leading.is_finished());
+    term.ready();
+    assert_eq!(leading.await.unwrap().unwrap(), term);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_leads_only_when_it_is_told_that_it_may() {
+    let fleet = Fleet::new();
+    let candidacy = fleet.builder().observer().build().unwrap().spawn();
+    let leadership = candidacy.leadership();
+    tokio::time::sleep(LEASE * 3).await;
+    assert!(!leadership.is_leader());
+    assert!(fleet.store.leaders().await.unwrap().is_empty());
+    leadership.set_eligible(true);
+    let term = leadership.leading().await.unwrap();
+    leadership.set_eligible(false);
+    assert_eq!(term.ended().await, TermEnd::Resigned);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_payload_goes_out_with_the_next_renewal() {
+    let fleet = Fleet::new();
+    let candidacy = fleet.builder().payload("one").build().unwrap().spawn();
+    candidacy.leadership().leading().await.unwrap();
+    let published = async || fleet.store.leaders().await.unwrap().remove(0).1.payload;
+    assert_eq!(published().await, "one".into());
+    candidacy.leadership().set_payload("two").unwrap();
+    tokio::time::sleep(LEASE).await;
+    assert_eq!(published().await, "two".into());
+    assert!(candidacy.leadership().set_payload(vec![0; 70_000]).is_err());
+}
+
+/// What a [`Faulty`] store does to calls.
+#[derive(Default)]
+struct Faults {
+    hang: AtomicBool,
+    panic: AtomicBool,
+    fail: AtomicBool,
+    renewals: AtomicUsize,
+}
+
+/// The in-process store behind a network that can be broken.
+#[derive(Clone)]
+struct Faulty {
+    inner: MemoryStore,
+    faults: Arc<Faults>,
+}
+
+struct FaultySession {
+    inner: <MemoryStore as Store>::Session,
+    faults: Arc<Faults>,
+}
+
+impl Store for Faulty {
+    type Session = FaultySession;
+
+    fn session(&self, election: &ElectionName) -> FaultySession {
+        FaultySession { inner: Store::session(&self.inner, election), faults: self.faults.clone() }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Store::capabilities(&self.inner)
+    }
+}
+
+impl FaultySession {
+    async fn disturb(&self) -> Result<(), StoreError> {
+        assert!(!self.faults.panic.load(Ordering::Relaxed), "the driver has a bug");
+        if self.faults.hang.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        if self.faults.fail.load(Ordering::Relaxed) {
+            return Err(StoreError::fatal("table leader_election does not exist"));
+        }
+        Ok(())
+    }
+}
+
+impl Session for FaultySession {
+    async fn inspect(&mut self) -> Result<Option<Lease>, StoreError> {
+        self.disturb().await?;
+        self.inner.inspect().await
+    }
+
+    async fn place(&mut self, request: &PlaceRequest) -> Result<Lease, StoreError> {
+        self.disturb().await?;
+        self.inner.place(request).await
+    }
+
+    async fn acquire(&mut self, request: &AcquireRequest) -> Result<Outcome, StoreError> {
+        self.disturb().await?;
+        self.inner.acquire(request).await
+    }
+
+    async fn renew(&mut self, request: &RenewRequest) -> Result<Outcome, StoreError> {
+        self.faults.renewals.fetch_add(1, Ordering::Relaxed);
+        self.disturb().await?;
+        self.inner.renew(request).await
+    }
+
+    async fn release(&mut self, request: &ReleaseRequest) -> Result<Outcome, StoreError> {
+        self.disturb().await?;
+        self.inner.release(request).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_hangs_ends_the_term_in_time_and_the_election_recovers() {
+    let fleet = Fleet::new();
+    let faults = Arc::new(Faults::default());
+    let store = Faulty { inner: fleet.store.clone(), faults: faults.clone() };
+    let candidacy = fleet.builder_on(store).build().unwrap().spawn();
+    let leadership = candidacy.leadership();
+    let term = leadership.leading().await.unwrap();
+    let before = fleet.clock.now();
+    faults.hang.store(true, Ordering::Relaxed);
+    assert_eq!(term.ended().await, TermEnd::Expired);
+    assert!(fleet.clock.now().saturating_since(before) <= LEASE);
+    assert!(faults.renewals.load(Ordering::Relaxed) >= 2, "no second try");
+    leadership
+        .watch()
+        .wait_for(|s| matches!(s.last_error(), Some(LastError::LeaseExpiredLocally)))
+        .await
+        .unwrap();
+    leadership
+        .watch()
+        .wait_for(|s| matches!(s.last_error(), Some(LastError::Store(e)) if e.is_retryable()))
+        .await
+        .unwrap();
+    faults.hang.store(false, Ordering::Relaxed);
+    assert!(leadership.leading().await.unwrap().fence() > term.fence());
+    assert!(leadership.status().last_error().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_inside_a_store_is_an_error_like_another() {
+    let fleet = Fleet::new();
+    let faults = Arc::new(Faults::default());
+    let store = Faulty { inner: fleet.store.clone(), faults: faults.clone() };
+    let candidacy = fleet.builder_on(store).build().unwrap().spawn();
+    let leadership = candidacy.leadership();
+    faults.panic.store(true, Ordering::Relaxed);
+    let failed = |status: &crate::Status| match status.last_error() {
+        Some(LastError::Store(error)) => error.to_string().contains("the driver has a bug"),
+        _ => false,
+    };
+    leadership.watch().wait_for(failed).await.unwrap();
+    faults.panic.store(false, Ordering::Relaxed);
+    leadership.leading().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_leads_on_an_error_and_it_says_whether_somebody_must_do_something() {
+    let fleet = Fleet::new();
+    let faults = Arc::new(Faults::default());
+    faults.fail.store(true, Ordering::Relaxed);
+    let store = Faulty { inner: fleet.store.clone(), faults: faults.clone() };
+    let candidacy = fleet.builder_on(store).build().unwrap().spawn();
+    let leadership = candidacy.leadership();
+    let fatal = |status: &crate::Status| {
+        matches!(status.last_error(), Some(LastError::Store(error)) if error.is_fatal())
+    };
+    leadership.watch().wait_for(fatal).await.unwrap();
+    tokio::time::sleep(LEASE * 3).await;
+    assert!(!leadership.is_leader());
+    // Also a shutdown that the store does not answer is bounded.
+    faults.hang.store(true, Ordering::Relaxed);
+    candidacy.shutdown().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_elections_in_one_store_have_nothing_to_do_with_each_other() {
+    let fleet = Fleet::new();
+    let shipping = fleet.candidate();
+    let billing = Elector::builder("billing", fleet.store.clone())
+        .clock(fleet.clock.clone())
+        .build()
+        .unwrap()
+        .spawn();
+    shipping.leadership().leading().await.unwrap();
+    billing.leadership().leading().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hundred_terms_leave_nothing_behind() {
+    let fleet = Fleet::new();
+    let candidacy = fleet.builder().resign_pause(Duration::from_millis(1)).build().unwrap().spawn();
+    let leadership = candidacy.leadership();
+    let mut last = None;
+    let mut tasks = None;
+    for _ in 0..100 {
+        let term = leadership.leading().await.unwrap();
+        assert!(Some(term.fence()) > last);
+        last = Some(term.fence());
+        candidacy.resign().await;
+        let alive = Handle::current().metrics().num_alive_tasks();
+        assert!(alive <= *tasks.get_or_insert(alive), "tasks are left behind: {alive}");
+    }
+}
+
+#[test]
+fn a_candidate_needs_no_runtime_of_its_callers() {
+    let candidacy = Elector::builder("standalone", MemoryStore::new())
+        .lease_duration(LEASE)
+        .build()
+        .unwrap()
+        .spawn();
+    let term = futures::executor::block_on(candidacy.leadership().leading()).unwrap();
+    assert!(term.is_live());
+    futures::executor::block_on(candidacy.shutdown()).unwrap();
+    assert!(!term.is_live());
+}
+
+#[test]
+fn bad_settings_are_refused_by_name() {
+    let builder = || Elector::builder("a", MemoryStore::new());
+    let refused = |builder: ElectorBuilder| builder.build().unwrap_err().to_string();
+    assert!(refused(Elector::builder("", MemoryStore::new())).contains("election name"));
+    assert!(refused(builder().payload(vec![0; 65_537])).contains("payload"));
+    assert!(refused(builder().lease_duration(Duration::ZERO)).contains("lease_duration"));
+    assert!(refused(builder().label("x".repeat(300))).contains("identity"));
+    assert!(refused(builder().fixed_identity_risking_two_leaders("a\0b")).contains("NUL"));
+    assert!(builder().expiry(Expiry::Observed).build().is_ok());
+    let election = ElectionName::new("b").unwrap();
+    assert!(Elector::builder(&election, MemoryStore::new()).build().is_ok());
+}
