@@ -1,15 +1,15 @@
 //! Local time. The only file that reads a clock.
 #![allow(clippy::disallowed_methods)]
 
-#[cfg(feature = "test-util")]
+#[cfg(any(test, feature = "test-util"))]
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
-#[cfg(feature = "test-util")]
+#[cfg(any(test, feature = "test-util"))]
 use std::time::Duration;
 
-#[cfg(feature = "test-util")]
+#[cfg(any(test, feature = "test-util"))]
 use tokio::sync::Notify;
 
 use crate::instant::Instant;
@@ -40,9 +40,9 @@ pub struct Clock(Source);
 enum Source {
     #[default]
     System,
-    #[cfg(feature = "test-util")]
+    #[cfg(any(test, feature = "test-util"))]
     Tokio { origin: tokio::time::Instant },
-    #[cfg(feature = "test-util")]
+    #[cfg(any(test, feature = "test-util"))]
     Manual(Arc<Hand>),
 }
 
@@ -58,12 +58,12 @@ impl Clock {
     pub fn now(&self) -> Instant {
         match &self.0 {
             Source::System => system::now(),
-            #[cfg(feature = "test-util")]
+            #[cfg(any(test, feature = "test-util"))]
             Source::Tokio { origin } => {
                 let since = tokio::time::Instant::now().saturating_duration_since(*origin);
                 VIRTUAL_START + since
             }
-            #[cfg(feature = "test-util")]
+            #[cfg(any(test, feature = "test-util"))]
             Source::Manual(hand) => hand.now(),
         }
     }
@@ -75,13 +75,13 @@ impl Clock {
     /// no effect.
     pub(crate) async fn sleep_until(&self, deadline: Instant) {
         loop {
-            #[cfg(feature = "test-util")]
+            #[cfg(any(test, feature = "test-util"))]
             let moved = self.moved();
             let left = deadline.saturating_since(self.now());
             if left.is_zero() {
                 return;
             }
-            #[cfg(feature = "test-util")]
+            #[cfg(any(test, feature = "test-util"))]
             if let Some(moved) = moved {
                 moved.await;
                 continue;
@@ -134,10 +134,10 @@ mod system {
 }
 
 /// Where virtual clocks start: late enough that tests may look back.
-#[cfg(feature = "test-util")]
+#[cfg(any(test, feature = "test-util"))]
 const VIRTUAL_START: Instant = Instant::from_nanos(3_600_000_000_000);
 
-#[cfg(feature = "test-util")]
+#[cfg(any(test, feature = "test-util"))]
 #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
 impl Clock {
     /// The time of the tokio runtime on which this is called, which a test may have paused. Clones have to be used on
@@ -190,12 +190,12 @@ impl Clock {
 }
 
 /// Moves the clock that [`Clock::manual`] made with it. Clones move the same clock.
-#[cfg(feature = "test-util")]
+#[cfg(any(test, feature = "test-util"))]
 #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
 #[derive(Clone, Debug)]
 pub struct ManualClock(Arc<Hand>);
 
-#[cfg(feature = "test-util")]
+#[cfg(any(test, feature = "test-util"))]
 impl ManualClock {
     /// Lets time pass, and wakes whoever waits for it.
     pub fn advance(&self, duration: Duration) {
@@ -213,14 +213,14 @@ impl ManualClock {
     }
 }
 
-#[cfg(feature = "test-util")]
+#[cfg(any(test, feature = "test-util"))]
 #[derive(Debug)]
 struct Hand {
     nanos: AtomicU64,
     moved: Arc<Notify>,
 }
 
-#[cfg(feature = "test-util")]
+#[cfg(any(test, feature = "test-util"))]
 impl Hand {
     fn now(&self) -> Instant {
         Instant::from_nanos(self.nanos.load(Ordering::SeqCst))
@@ -248,7 +248,6 @@ mod tests {
         assert!(!clock.is_virtual());
     }
 
-    #[cfg(feature = "test-util")]
     #[tokio::test(start_paused = true)]
     async fn paused_time_is_slept_through() {
         let clock = Clock::tokio();
@@ -258,7 +257,6 @@ mod tests {
         assert!(clock.is_virtual());
     }
 
-    #[cfg(feature = "test-util")]
     #[test]
     fn a_manual_clock_wakes_sleepers_when_it_is_advanced_and_not_while_suspended() {
         let (clock, hand) = Clock::manual();

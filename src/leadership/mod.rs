@@ -5,6 +5,8 @@ mod publisher;
 mod requests;
 mod status;
 mod terms;
+#[cfg(test)]
+mod tests;
 mod transition;
 
 use std::{
@@ -21,10 +23,7 @@ pub use self::{
     terms::Terms,
     transition::{Transition, Transitions},
 };
-pub(crate) use self::{
-    publisher::Publisher,
-    requests::Requests,
-};
+pub(crate) use self::{publisher::Publisher, requests::Requests};
 use crate::{
     lease::{ElectionName, Fence, Identity, InvalidValue, Payload},
     protocol::Phase,

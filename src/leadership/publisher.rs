@@ -140,3 +140,21 @@ impl Draft<'_> {
         Arc::make_mut(&mut self.status.known)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_published_while_nobody_listens_is_not_lost() {
+        let (election, identity) = ("billing".parse().unwrap(), "web-1".parse().unwrap());
+        let (publisher, leadership) =
+            Publisher::new(election, identity, Clock::system(), &Arc::default());
+        drop(leadership);
+        publisher.update(|draft| draft.phase(Phase::Draining));
+        publisher.failed(LastError::LeaseLost);
+        let status = publisher.status.subscribe();
+        assert_eq!(status.borrow().phase, Phase::Draining);
+        assert!(matches!(status.borrow().last_error(), Some(LastError::LeaseLost)));
+    }
+}

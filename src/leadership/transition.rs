@@ -43,7 +43,7 @@ impl Transitions {
     pub(super) fn new(status: watch::Receiver<Status>) -> Self {
         let reader = Reader { status, open: None, leader: None, closed: false };
         let read = |mut reader: Reader| async move { Some((reader.next().await?, reader)) };
-        Self(stream::unfold(reader, read).boxed())
+        Self(stream::unfold(reader, read).fuse().boxed())
     }
 
     /// The next one, or `None` when the elector has stopped. Dropping the wait loses nothing.

@@ -4,6 +4,8 @@ mod alarm;
 mod cell;
 mod guard;
 mod leader_only;
+#[cfg(test)]
+pub(crate) mod tests;
 mod wake;
 pub(crate) mod watchdog;
 

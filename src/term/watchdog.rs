@@ -217,3 +217,161 @@ async fn watch_in_task(entry: Arc<Entry>, clock: Clock, moved: Arc<Notify>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future::Future,
+        pin::pin,
+        sync::{
+            atomic::{AtomicUsize, Ordering},
+            mpsc::{Receiver, channel},
+        },
+        task::{Context, Wake, Waker},
+    };
+
+    use futures::FutureExt;
+
+    use super::*;
+    use crate::{
+        lease::TermEnd,
+        term::{
+            Moment,
+            tests::{term, term_on},
+        },
+    };
+
+    const SOON: Duration = Duration::from_millis(30);
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    fn real_term(lasts: Duration) -> (Term, Instant) {
+        let clock = Clock::system();
+        let term = term_on(&clock, 1, true, &Arc::default());
+        let deadline = clock.now() + lasts;
+        assert!(term.extend(deadline));
+        (term, deadline)
+    }
+
+    fn watched(term: &Term) -> (Watch, Receiver<Instant>) {
+        let (publish, published) = channel();
+        let watch = watch(term, move || publish.send(Clock::system().now()).unwrap()).unwrap();
+        (watch, published)
+    }
+
+    #[tokio::test]
+    async fn a_term_ends_on_time_while_the_runtime_is_blocked() {
+        let (term, deadline) = real_term(SOON);
+        let waiting = term.spawn(std::future::pending::<()>());
+        let (_watch, published) = watched(&term);
+        // Blocks the only thread that this runtime has.
+        let at = published.recv_timeout(LIMIT).unwrap();
+        assert!(at + Duration::from_micros(1) >= deadline);
+        assert_eq!(term.finish(TermEnd::Lost), TermEnd::Expired);
+        assert_eq!(waiting.await.unwrap().unwrap_err().reason(), TermEnd::Expired);
+    }
+
+    #[test]
+    fn a_renewal_needs_no_call_unless_the_deadline_becomes_earlier() {
+        let (later, deadline) = real_term(SOON);
+        let (_watch, published) = watched(&later);
+        assert!(later.extend(deadline + SOON));
+        assert!(
+            published.recv_timeout(LIMIT).unwrap() + Duration::from_micros(1) >= deadline + SOON
+        );
+
+        let (earlier, _) = real_term(Duration::from_secs(3600));
+        let (watch, published) = watched(&earlier);
+        assert!(earlier.extend(Clock::system().now() + SOON));
+        watch.earlier();
+        published.recv_timeout(LIMIT).unwrap();
+        assert_eq!(earlier.end(), Some(TermEnd::Expired));
+    }
+
+    #[test]
+    fn a_watch_that_was_dropped_publishes_nothing() {
+        let (first, _) = real_term(Duration::from_secs(3600));
+        let (first_watch, first_published) = watched(&first);
+        drop(first_watch);
+        assert!(first.extend(Clock::system().now()));
+        let (second, _) = real_term(SOON);
+        let (_watch, published) = watched(&second);
+        published.recv_timeout(LIMIT).unwrap();
+        assert!(first_published.recv().is_err(), "its closure is gone");
+    }
+
+    #[test]
+    fn the_end_is_marked_then_published_then_announced_and_then_the_elector_is_woken() {
+        let changed = Arc::new(Notify::new());
+        let term = term_on(&Clock::system(), 1, true, &changed);
+        let token = term.cancellation_token();
+        let (publish, published) = channel();
+        let (seen, announced) = (term.clone(), token.clone());
+        let see = move || (seen.cell().marked(Moment::Ended), announced.is_cancelled());
+        let watch = watch(&term, move || publish.send(see()).unwrap()).unwrap();
+        assert!(term.extend(Clock::system().now() + SOON));
+        watch.earlier();
+        assert_eq!(published.recv_timeout(LIMIT), Ok((Some(TermEnd::Expired), false)));
+        futures::executor::block_on(changed.notified());
+        assert!(token.is_cancelled());
+    }
+
+    #[test]
+    fn panics_of_others_do_not_end_the_watchdog() {
+        struct Panics;
+
+        impl Wake for Panics {
+            fn wake(self: Arc<Self>) {
+                panic!("of a waker, on purpose");
+            }
+        }
+
+        let (first, _) = real_term(SOON);
+        let mut ended = pin!(first.ended());
+        let waker = Waker::from(Arc::new(Panics));
+        assert!(ended.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        let _first = watch(&first, || panic!("of a publication, on purpose")).unwrap();
+        let (second, _) = real_term(2 * SOON);
+        let (_watch, published) = watched(&second);
+        published.recv_timeout(LIMIT).unwrap();
+        assert_eq!(first.finish(TermEnd::Lost), TermEnd::Expired);
+    }
+
+    #[test]
+    fn a_hundred_terms_leave_nothing_behind() {
+        let (first, _) = real_term(Duration::from_secs(3600));
+        for _ in 0..100 {
+            let (watch, _published) = watched(&first);
+            drop(watch);
+        }
+        assert_eq!(Arc::weak_count(&first.0), 0);
+    }
+
+    #[tokio::test]
+    async fn with_a_virtual_clock_a_task_ends_the_term() {
+        let (term, hand, changed) = term();
+        let published = Arc::new(AtomicUsize::new(0));
+        let counter = published.clone();
+        let _watch = watch(&term, move || _ = counter.fetch_add(1, Ordering::SeqCst)).unwrap();
+        tokio::task::yield_now().await;
+        hand.advance(Duration::from_secs(10));
+        changed.notified().await;
+        assert_eq!(published.load(Ordering::SeqCst), 1);
+        assert!(term.cancelled().now_or_never().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn with_paused_time_a_task_ends_the_term() {
+        let changed = Arc::new(Notify::new());
+        let term = term_on(&Clock::tokio(), 1, true, &changed);
+        let _watch = watch(&term, || {}).unwrap();
+        assert_eq!(term.ended().await, TermEnd::Expired);
+        changed.notified().await;
+    }
+
+    #[test]
+    fn a_virtual_clock_without_a_runtime_is_an_error() {
+        let (term, _, _) = term();
+        assert!(watch(&term, || {}).is_err());
+        ensure_started(&Clock::system()).unwrap();
+    }
+}
