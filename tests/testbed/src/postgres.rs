@@ -140,6 +140,8 @@ impl Postgres {
             "fsync=off",
             "-c",
             "shared_buffers=16MB",
+            "-c",
+            "max_connections=200",
         ]
         .map(String::from);
         let log = self.data.join("testbed.log");

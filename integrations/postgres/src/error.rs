@@ -1,0 +1,191 @@
+//! Which failures pass by themselves, and what to do about those that don't.
+
+use sqlx::error::DatabaseError;
+use tenure::store::{StoreError, StoreErrorKind};
+
+use crate::table::Table;
+
+/// What PostgreSQL, or the driver, said: the source of every [`StoreError`] that one of them caused.
+///
+/// ```
+/// use std::error::Error;
+/// use tenure::StoreError;
+/// use tenure_postgres::PostgresError;
+///
+/// fn is_deadlock(error: &StoreError) -> bool {
+///     let cause = error.source().and_then(|source| source.downcast_ref::<PostgresError>());
+///     cause.and_then(PostgresError::sqlstate) == Some("40P01")
+/// }
+/// # assert!(!is_deadlock(&StoreError::transient("of another kind")));
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct PostgresError(#[from] sqlx::Error);
+
+impl PostgresError {
+    /// The server's [error code], if it was the server that refused.
+    ///
+    /// [error code]: https://www.postgresql.org/docs/current/errcodes-appendix.html
+    #[must_use]
+    pub fn sqlstate(&self) -> Option<&str> {
+        sqlstate(&self.0)
+    }
+
+    /// The driver's error.
+    #[must_use]
+    pub fn driver(&self) -> &sqlx::Error {
+        &self.0
+    }
+}
+
+use StoreErrorKind::{Fatal, Transient};
+
+/// The first entry with which a code begins is the one for it.
+#[rustfmt::skip]
+const BY_SQLSTATE: &[(&str, StoreErrorKind, &str)] = &[
+    ("08",    Transient, "the connection broke"),
+    ("0A",    Fatal,     "the server does not support this; it must be PostgreSQL 13 or newer"),
+    ("22003", Fatal,     "a number is out of range: no higher fence is left, or the duration is absurd"),
+    ("22",    Fatal,     "the server refuses a value"),
+    ("25006", Fatal,     "the database is read-only: connect to the primary, or mend `default_transaction_read_only`. After a \
+                          fail-over it passes, since every attempt connects anew"),
+    ("25",    Transient, "somebody left the connection inside a transaction; it was discarded"),
+    ("26",    Transient, "a pooler mixed up prepared statements, of which tenure uses none"),
+    ("28P01", Fatal,     "the password is wrong"),
+    ("28",    Fatal,     "the server refuses the login: look at the user's name and at pg_hba.conf"),
+    ("3D",    Fatal,     "there is no such database: create it, or correct the URL"),
+    ("3F",    Fatal,     "the schema is missing: call `ensure_schema()`, or run what `schema_sql()` gives"),
+    ("40",    Transient, "it collided with another transaction"),
+    ("42501", Fatal,     "the role lacks a privilege: GRANT SELECT, INSERT, UPDATE ON {table}; for `ensure_schema()` also CREATE on its \
+                          schema, or run what `schema_sql()` gives as another role"),
+    ("42703", Fatal,     "{table} lacks a column: it is not the table that `schema_sql()` describes; choose another one by \
+                          `with_table()`"),
+    ("42P01", Fatal,     "{table} is missing: call `ensure_schema()`, or run what `schema_sql()` gives"),
+    ("42P05", Transient, "a pooler mixed up prepared statements, of which tenure uses none"),
+    ("42809", Fatal,     "{table} is not a table"),
+    ("42",    Fatal,     "the server does not understand the statement; it must be PostgreSQL 13 or newer"),
+    ("53100", Fatal,     "the server's disk is full"),
+    ("53300", Transient, "the server, or the role, has no connection left: raise its limit if this lasts"),
+    ("53",    Transient, "the server is short of resources"),
+    ("54",    Fatal,     "the server refuses a value that is too long for it"),
+    ("55P03", Transient, "another session holds a lock on the row or the table"),
+    ("57014", Transient, "it took longer than the call may take, or was cancelled"),
+    ("57P03", Transient, "the server takes no connections just now"),
+    ("57P04", Fatal,     "the database was dropped"),
+    ("57",    Transient, "the server ended the connection"),
+    ("XX001", Fatal,     "the server reports damaged data"),
+    ("XX002", Fatal,     "the server reports damaged data"),
+];
+
+/// Makes a [`StoreError`] of what the driver reported while `attempt` ("renew the lease of ..") was under way.
+pub(crate) fn store_error(attempt: &str, table: &Table, error: sqlx::Error) -> StoreError {
+    let (kind, advice) = judge(&error);
+    let advice = advice.replace("{table}", table.name());
+    let code = sqlstate(&error).map_or(String::new(), |code| format!(" (SQLSTATE {code})"));
+    StoreError::new(kind, format!("could not {attempt}{code}: {advice}"))
+        .with_source(PostgresError(error))
+}
+
+pub(crate) fn sqlstate(error: &sqlx::Error) -> Option<&str> {
+    let error = error.as_database_error()?;
+    Some(error.try_downcast_ref::<sqlx::postgres::PgDatabaseError>()?.code())
+}
+
+/// Whether a connection that had been idle turned out to be closed, by a restart, a pooler or a time limit. That may be
+/// tried again on a fresh one within the same call: nothing that tenure sends does harm if it is executed twice.
+pub(crate) fn is_disconnect(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) => true,
+        error => matches!(sqlstate(error), Some("08003" | "08006" | "57P01" | "57P02" | "57P05")),
+    }
+}
+
+/// Whether a statement that creates something failed because somebody else has just created it: `IF NOT EXISTS` looks
+/// before the other one commits.
+pub(crate) fn was_created_by_another(error: &sqlx::Error) -> bool {
+    matches!(sqlstate(error), Some("23505" | "42P06" | "42P07" | "42710"))
+}
+
+fn judge(error: &sqlx::Error) -> (StoreErrorKind, &'static str) {
+    match error {
+        sqlx::Error::Database(error) => judge_refusal(&**error),
+        sqlx::Error::Io(_) => (Transient, "the server cannot be reached, or broke off"),
+        sqlx::Error::Tls(_) => {
+            (Fatal, "no encrypted connection: look at `sslmode` and the certificates")
+        }
+        sqlx::Error::PoolTimedOut => (
+            Transient,
+            "the pool had no connection free: the application holds them all. A store made by `PostgresStore::new` has \
+             its own",
+        ),
+        sqlx::Error::PoolClosed => (Fatal, "the pool was closed"),
+        sqlx::Error::Configuration(_) | sqlx::Error::InvalidArgument(_) => {
+            (Fatal, "the connection's options are not valid")
+        }
+        sqlx::Error::ColumnNotFound(_)
+        | sqlx::Error::ColumnDecode { .. }
+        | sqlx::Error::Decode(_) => (
+            Fatal,
+            "{table} holds what tenure did not write; choose another table by `with_table()`",
+        ),
+        _ => (Transient, "the conversation with the server failed"),
+    }
+}
+
+fn judge_refusal(error: &dyn DatabaseError) -> (StoreErrorKind, &'static str) {
+    let code = error.code().unwrap_or_default();
+    // PgBouncer has one code for everything that it says itself.
+    if code == "08P01" {
+        return judge_pooler(error.message());
+    }
+    BY_SQLSTATE
+        .iter()
+        .find(|(prefix, ..)| code.starts_with(prefix))
+        .map_or((Transient, "the server failed"), |&(_, kind, advice)| (kind, advice))
+}
+
+fn judge_pooler(message: &str) -> (StoreErrorKind, &'static str) {
+    if message.contains("unsupported startup parameter") {
+        let advice = "the pooler refuses a setting that the connection asks for: leave `options` out of the URL and \
+                      `PGOPTIONS` out of the environment; in a pool of your own, set `extra_float_digits(None)`";
+        return (Fatal, advice);
+    }
+    if message.contains("no such database") || message.contains("no such user") {
+        return (Fatal, "the pooler does not know the database or the user");
+    }
+    (Transient, "the pooler has no server for us just now")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_particular_codes_stand_before_those_that_include_them() {
+        for (at, (code, ..)) in BY_SQLSTATE.iter().enumerate() {
+            let first = BY_SQLSTATE.iter().position(|(prefix, ..)| code.starts_with(prefix));
+            assert_eq!(first, Some(at), "{code} is never reached");
+        }
+    }
+
+    #[test]
+    fn what_a_pooler_says_is_judged_by_its_words() {
+        let kind = |message| judge_pooler(message).0;
+        assert_eq!(kind("unsupported startup parameter: extra_float_digits"), Fatal);
+        assert_eq!(kind("no such database: app"), Fatal);
+        assert_eq!(
+            kind("server login has been failing, try again later (server_login_retry)"),
+            Transient
+        );
+        assert_eq!(kind("query_wait_timeout"), Transient);
+    }
+
+    #[test]
+    fn what_passes_is_told_from_what_someone_must_mend() {
+        let kind = |error| judge(&error).0;
+        assert_eq!(kind(sqlx::Error::Io(std::io::ErrorKind::ConnectionRefused.into())), Transient);
+        assert_eq!(kind(sqlx::Error::PoolTimedOut), Transient);
+        assert_eq!(kind(sqlx::Error::PoolClosed), Fatal);
+        assert_eq!(kind(sqlx::Error::Tls("no".into())), Fatal);
+    }
+}

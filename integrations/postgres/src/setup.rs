@@ -1,0 +1,163 @@
+//! What is wrong with a URL or a name, before anything is connected.
+
+use std::str::FromStr;
+
+use sqlx::{ConnectOptions, postgres::PgConnectOptions};
+
+/// PostgreSQL cuts off longer identifiers, so that two of them might mean one table.
+const MAX_IDENTIFIER_BYTES: usize = 63;
+
+/// Why a [`PostgresStore`](crate::PostgresStore) could not be set up. No message contains the URL, which may contain a
+/// password.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The URL is not one of PostgreSQL.
+    #[error("{}; write `postgres://user@host/database`", wrong_scheme(.found.as_deref()))]
+    Scheme {
+        /// What stands in front of `://`, if anything does.
+        found: Option<String>,
+    },
+    /// The URL names no server.
+    #[error(
+        "the URL names no host; write `postgres://user@host/database`, or \
+             `postgres://user@/database?host=/var/run/postgresql` for a socket"
+    )]
+    NoHost,
+    /// The URL cannot be read.
+    #[error("the URL is not valid")]
+    Url(#[source] sqlx::Error),
+    /// The name of the schema or the table is empty.
+    #[error("the name of the {what} is empty")]
+    EmptyName {
+        /// `schema` or `table`.
+        what: &'static str,
+    },
+    /// The name of the schema or the table is one that PostgreSQL would cut off.
+    #[error("the name of the {what} has {bytes} bytes, PostgreSQL allows {MAX_IDENTIFIER_BYTES}")]
+    LongName {
+        /// `schema` or `table`.
+        what: &'static str,
+        /// How long it is.
+        bytes: usize,
+    },
+    /// The name of the schema or the table contains a NUL character.
+    #[error("the name of the {what} contains a NUL character at byte {at}")]
+    NulInName {
+        /// `schema` or `table`.
+        what: &'static str,
+        /// Where the first one stands.
+        at: usize,
+    },
+}
+
+/// Reads a URL, without I/O.
+pub(crate) fn options_from_url(url: &str) -> Result<PgConnectOptions, SetupError> {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return Err(SetupError::Scheme { found: None });
+    };
+    if !matches!(scheme, "postgres" | "postgresql") {
+        // Anything else in front might be part of a password.
+        let is_scheme = scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        return Err(SetupError::Scheme { found: is_scheme.then(|| scheme.to_owned()) });
+    }
+    let options = PgConnectOptions::from_str(url).map_err(SetupError::Url)?;
+    if !names_a_host(rest) {
+        return Err(SetupError::NoHost);
+    }
+    // At debug level each statement would be in the log, renewals with their whole payload. tenure has its own events.
+    Ok(options.disable_statement_logging())
+}
+
+/// Without a host the driver would look at sockets, variables and the machine itself: an election must not depend on
+/// what it happens to find.
+fn names_a_host(rest: &str) -> bool {
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let query = rest.split_once('?').map_or("", |(_, query)| query);
+    let in_query = query.split('&').any(|pair| {
+        pair.split_once('=')
+            .is_some_and(|(key, value)| matches!(key, "host" | "hostaddr") && !value.is_empty())
+    });
+    in_query || !(host.is_empty() || host.starts_with(':'))
+}
+
+pub(crate) fn check_identifier(what: &'static str, name: &str) -> Result<(), SetupError> {
+    if name.is_empty() {
+        return Err(SetupError::EmptyName { what });
+    }
+    if let Some(at) = name.bytes().position(|byte| byte == 0) {
+        return Err(SetupError::NulInName { what, at });
+    }
+    if name.len() > MAX_IDENTIFIER_BYTES {
+        return Err(SetupError::LongName { what, bytes: name.len() });
+    }
+    Ok(())
+}
+
+fn wrong_scheme(found: Option<&str>) -> String {
+    match found {
+        Some(scheme) => format!("`{scheme}://` is not a scheme of PostgreSQL"),
+        None => "the URL has no scheme".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_of_another_kind_is_refused_with_its_scheme() {
+        let found = |url| match options_from_url(url) {
+            Err(SetupError::Scheme { found }) => found,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(found("mysql://db/app").as_deref(), Some("mysql"));
+        assert_eq!(found("db/app"), None);
+        assert_eq!(found("app:secret@db://app"), None);
+    }
+
+    #[test]
+    fn a_url_without_a_host_is_refused_unless_it_names_a_socket() {
+        for url in
+            ["postgres://", "postgres:///app", "postgres://app@/app", "postgres://app@:1/app"]
+        {
+            let error = options_from_url(url).unwrap_err();
+            assert!(matches!(error, SetupError::NoHost | SetupError::Url(_)), "{url}: {error:?}");
+        }
+        options_from_url("postgres:///app?host=/var/run/postgresql").unwrap();
+        options_from_url("postgresql://app:p%40ss@[::1]:5433/app?sslmode=require").unwrap();
+    }
+
+    #[test]
+    fn no_error_repeats_the_password() {
+        for url in [
+            "mysql://app:secret@db/app",
+            "app:secret@db/app",
+            "app:secret://db/app",
+            "postgres://app:secret@db:notaport/app",
+            "postgres://app:secret@db/app?sslmode=secret2",
+            "postgres://app:secret@/app",
+            "postgres://app:secret@db:99999999/app",
+        ] {
+            let error = options_from_url(url).unwrap_err();
+            let said = format!("{error} {error:?}");
+            assert!(!said.contains("secret@") && !said.contains(":secret"), "{url}: {said}");
+        }
+    }
+
+    #[test]
+    fn names_that_postgresql_would_change_are_refused() {
+        let long = "é".repeat(32);
+        assert!(matches!(check_identifier("table", ""), Err(SetupError::EmptyName { .. })));
+        assert!(matches!(
+            check_identifier("table", &long),
+            Err(SetupError::LongName { bytes: 64, .. })
+        ));
+        assert!(matches!(
+            check_identifier("table", "a\0b"),
+            Err(SetupError::NulInName { at: 1, .. })
+        ));
+        assert!(check_identifier("table", r#"a".b; --"#).is_ok());
+    }
+}
