@@ -1,0 +1,173 @@
+//! Connections that break, servers that freeze, and calls that are given up.
+
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
+mod common;
+
+use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
+
+use tenure::store::{Outcome, Session};
+use tenure_postgres::PostgresStore;
+use tenure_testbed::{Postgres, Proxy};
+use tokio::time::sleep;
+
+use common::{Candidate, admin, connect, execute, fresh_store, server, value, won};
+
+/// A store behind a proxy, with a schema of its own.
+async fn behind_proxy() -> (Proxy, PostgresStore, PostgresStore) {
+    let (direct, table) = fresh_store().await;
+    let (schema, name) = table.split_once('.').unwrap();
+    let proxy = Proxy::start(server().addr()).unwrap();
+    let url = format!("postgres://postgres@{}/postgres", proxy.addr());
+    let store = PostgresStore::new(&url).unwrap().with_table(schema, name).unwrap();
+    (proxy, store, direct)
+}
+
+#[tokio::test]
+async fn a_connection_that_the_server_ended_is_replaced_within_the_call() {
+    let (store, table) = fresh_store().await;
+    let (schema, _) = table.split_once('.').unwrap();
+    let mut leader = Candidate::new("leader", &store);
+    let term = leader.lead().await;
+    let renewal = leader.renewal_of(term.fence);
+    let mut admin = admin().await;
+    for _ in 0..5 {
+        let ended = format!(
+            "SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query LIKE '%\"{schema}\"%'"
+        );
+        assert_eq!(value::<i64>(&mut admin, ended).await, 1);
+        won(leader.session.renew(&renewal).await.unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_broken_path_is_an_error_until_it_heals() {
+    let (proxy, store, _) = behind_proxy().await;
+    let mut leader = Candidate::new("leader", &store);
+    let term = leader.lead().await;
+    let renewal = leader.renewal_of(term.fence);
+    proxy.cut();
+    assert!(leader.session.renew(&renewal).await.unwrap_err().is_retryable());
+    assert!(leader.session.renew(&renewal).await.unwrap_err().is_retryable());
+    proxy.heal();
+    won(leader.session.renew(&renewal).await.unwrap());
+}
+
+/// The request is executed, only its reply is lost: the late claim starts a term, which nobody takes for a success.
+#[tokio::test]
+async fn a_claim_that_arrives_late_is_not_adopted() {
+    let (proxy, store, direct) = behind_proxy().await;
+    let mut candidate = Candidate::new("a", &store);
+    let first = candidate.lead().await;
+    proxy.black_hole();
+    let claim = candidate.claim_of(Some(&first));
+    tokio::select! {
+        outcome = candidate.session.acquire(&claim) => panic!("{outcome:?} through a black hole"),
+        () = sleep(Duration::from_millis(100)) => {}
+    }
+    proxy.heal();
+    let mut onlooker = Candidate::new("onlooker", &direct);
+    let late = loop {
+        let seen = onlooker.session.inspect().await.unwrap().unwrap();
+        if seen.fence > first.fence {
+            break seen;
+        }
+        sleep(Duration::from_millis(10)).await;
+    };
+    let Outcome::Lost(Some(by)) = candidate.session.acquire(&claim).await.unwrap() else {
+        panic!("the same claim again must lose against itself");
+    };
+    assert_eq!(by.version, late.version);
+    assert!(candidate.lead().await.fence > late.fence);
+}
+
+/// Drops the future if it is not done after this many polls.
+async fn poll_at_most<F: Future>(polls: usize, future: F) -> Option<F::Output> {
+    let (mut left, mut future) = (polls, pin!(future));
+    poll_fn(|cx| {
+        left -= 1;
+        match future.as_mut().poll(cx) {
+            Poll::Pending if left == 0 => Poll::Ready(None),
+            polled => polled.map(Some),
+        }
+    })
+    .await
+}
+
+/// A call is dropped after every number of polls that it may take, also while it connects.
+#[tokio::test]
+async fn a_call_may_be_dropped_at_any_point() {
+    let (store, _) = fresh_store().await;
+    let mut candidate = Candidate::new("a", &store);
+    let term = candidate.lead().await;
+    let renewal = candidate.renewal_of(term.fence);
+    for fresh in [true, false] {
+        for polls in 1.. {
+            if fresh {
+                candidate = Candidate::new("a", &store);
+            }
+            let done = poll_at_most(polls, candidate.session.renew(&renewal)).await;
+            // What comes next is answered as what it is, whatever is still under way.
+            let lease = candidate.session.inspect().await.unwrap().unwrap();
+            assert_eq!(lease.fence, term.fence);
+            if let Some(outcome) = done {
+                won(outcome.unwrap());
+                break;
+            }
+        }
+    }
+}
+
+/// What was abandoned does not linger: the connection is closed, and the server gives up by itself.
+#[tokio::test]
+async fn an_abandoned_call_frees_the_server_within_its_limit() {
+    let (store, table) = fresh_store().await;
+    let (schema, _) = table.split_once('.').unwrap();
+    let mut leader = Candidate::new("leader", &store);
+    let term = leader.lead().await;
+    let renewal = leader.renewal_of(term.fence);
+    let mut locker = admin().await;
+    execute(&mut locker, format!("BEGIN; SELECT FROM {table} FOR UPDATE")).await;
+
+    leader.session.limit_calls(Duration::from_millis(400));
+    let mut admin = admin().await;
+    let waiting = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%\"{schema}\"%'"
+    );
+    tokio::select! {
+        outcome = leader.session.renew(&renewal) => panic!("{outcome:?} in spite of the lock"),
+        () = async {
+            while value::<i64>(&mut admin, waiting.clone()).await == 0 {}
+        } => {}
+    }
+    while value::<i64>(&mut admin, waiting.clone()).await > 0 {
+        sleep(Duration::from_millis(10)).await;
+    }
+    execute(&mut locker, "ROLLBACK").await;
+    won(leader.session.renew(&renewal).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_lease_outlives_a_frozen_and_a_killed_server() {
+    let mut server = Postgres::start().unwrap();
+    let store = PostgresStore::new(&server.url()).unwrap();
+    store.ensure_schema().await.unwrap();
+    let mut leader = Candidate::new("leader", &store);
+    let term = leader.lead().await;
+    let renewal = leader.renewal_of(term.fence);
+
+    server.stop();
+    tokio::select! {
+        outcome = leader.session.renew(&renewal) => panic!("{outcome:?} from a frozen server"),
+        () = sleep(Duration::from_millis(200)) => {}
+    }
+    server.cont();
+    won(leader.session.renew(&renewal).await.unwrap());
+
+    server.kill().unwrap();
+    assert!(leader.session.renew(&renewal).await.unwrap_err().is_retryable());
+    server.restart().unwrap();
+    let renewed = won(leader.session.renew(&renewal).await.unwrap());
+    assert_eq!(renewed.fence, term.fence);
+    connect(&server.url()).await;
+}
