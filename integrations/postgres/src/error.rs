@@ -1,7 +1,10 @@
 //! Which failures pass by themselves, and what to do about those that don't.
 
 use sqlx::error::DatabaseError;
-use tenure::store::{StoreError, StoreErrorKind};
+use tenure::store::{
+    StoreError,
+    StoreErrorKind::{self, Fatal, Transient},
+};
 
 use crate::table::Table;
 
@@ -37,8 +40,6 @@ impl PostgresError {
         &self.0
     }
 }
-
-use StoreErrorKind::{Fatal, Transient};
 
 /// The first entry with which a code begins is the one for it.
 #[rustfmt::skip]

@@ -1,4 +1,4 @@
-//! Leases in a PostgreSQL table, for [tenure](::tenure).
+//! Leases in a PostgreSQL table, for [tenure].
 //!
 //! ```no_run
 //! use tenure_postgres::PostgresStore;
