@@ -218,8 +218,10 @@ impl Actor {
                     return Input::Wake;
                 }
                 () = timer => return Input::Wake,
-                Some(()) = hint => return Input::Hint,
-                else => self.hints = None,
+                hint = hint => match hint {
+                    Some(()) => return Input::Hint,
+                    None => self.hints = None,
+                }
             }
         }
     }
@@ -232,7 +234,8 @@ impl Actor {
                 self.payload = Published { payload, is_confirmed: false };
             }
             self.resigning = requested.resign.max(self.resigning);
-            let shutdown = requested.shutdown && !mem::replace(&mut self.is_shutting_down, requested.shutdown);
+            let shutdown =
+                requested.shutdown && !mem::replace(&mut self.is_shutting_down, requested.shutdown);
             self.asked.extend(requested.eligible.map(Input::Eligible));
             self.asked.extend(requested.resign.map(|_| Input::Resign));
             self.asked.extend(shutdown.then_some(Input::Shutdown));
@@ -250,7 +253,11 @@ impl Actor {
         if is_over {
             // Whoever saw the deadline pass has read the clock after the protocol did, and has had the last word.
             let rest = self.step(Input::Over);
-            step = Step { abandon: step.abandon | rest.abandon, call: step.call.or(rest.call), ..rest };
+            step = Step {
+                abandon: step.abandon | rest.abandon,
+                call: step.call.or(rest.call),
+                ..rest
+            };
             for change in mem::take(&mut step.changes) {
                 self.apply(change);
             }
@@ -365,7 +372,8 @@ impl Actor {
         if has_followed {
             self.term = None;
         }
-        let resigned = if has_followed && self.asked.is_empty() { self.resigning.take() } else { None };
+        let resigned =
+            if has_followed && self.asked.is_empty() { self.resigning.take() } else { None };
         self.publisher.stands(phase, resigned);
     }
 }
@@ -419,5 +427,7 @@ async fn exchange(session: &mut DynSession, call: &Call) -> Result<Reply, StoreE
 
 fn panicked(operation: &str, panic: &(dyn Any + Send)) -> StoreError {
     let message = panic_message(panic);
-    StoreError::transient(format!("the store panicked in `{operation}`: {message}; please report it to the store's authors"))
+    StoreError::transient(format!(
+        "the store panicked in `{operation}`: {message}; please report it to the store's authors"
+    ))
 }

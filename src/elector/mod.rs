@@ -8,15 +8,7 @@ mod thread;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    any::Any,
-    fmt,
-    future::Future,
-    io,
-    panic::AssertUnwindSafe,
-    pin::pin,
-    sync::Arc,
-};
+use std::{any::Any, fmt, future::Future, io, panic::AssertUnwindSafe, pin::pin, sync::Arc};
 
 use futures::{
     FutureExt,

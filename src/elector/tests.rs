@@ -1,14 +1,17 @@
 //! The real elector on the in-process store and virtual time.
 
-use std::{sync::atomic::{AtomicBool, AtomicUsize, Ordering}, time::Duration};
+use std::{
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use super::*;
 use crate::{
     ElectionName, Expiry, Fence, LastError, LeaderOnlyError, MemoryStore, Phase, TermEnd,
     lease::Lease,
     store::{
-        AcquireRequest, Capabilities, Outcome, PlaceRequest, ReleaseRequest, RenewRequest, Session,
-        StoreError,
+        AcquireRequest, Capabilities, Hints, Outcome, PlaceRequest, ReleaseRequest, RenewRequest,
+        Session, StoreError,
     },
 };
 
@@ -221,6 +224,9 @@ struct Faults {
     panic: AtomicBool,
     fail: AtomicBool,
     renewals: AtomicUsize,
+    /// Gives each session's stream of hints; the streams that were asked for are counted.
+    hints: AtomicUsize,
+    hint: tokio::sync::Notify,
 }
 
 /// The in-process store behind a network that can be broken.
@@ -286,6 +292,37 @@ impl Session for FaultySession {
         self.disturb().await?;
         self.inner.release(request).await
     }
+
+    /// One hint, and then the stream is lost.
+    fn hints(&mut self) -> Hints {
+        self.faults.hints.fetch_add(1, Ordering::Relaxed);
+        let faults = self.faults.clone();
+        Hints::new(futures::stream::once(async move { faults.hint.notified().await }))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hint_makes_a_follower_look_at_once_and_a_lost_stream_is_asked_for_again() {
+    let fleet = Fleet::new();
+    let faults = Arc::new(Faults::default());
+    let store = Faulty { inner: fleet.store.clone(), faults: faults.clone() };
+    let leader = fleet.candidate();
+    leader.leadership().leading().await.unwrap();
+    let patient = Duration::from_secs(3_600);
+    let follower = fleet.builder_on(store).retry_period(patient).build().unwrap().spawn();
+    let sees_it = |status: &crate::Status| status.leader().is_some();
+    follower.leadership().watch().wait_for(sees_it).await.unwrap();
+    for hints in 1..4 {
+        assert_eq!(faults.hints.load(Ordering::Relaxed), hints);
+        let before = fleet.clock.now();
+        faults.hint.notify_one();
+        while follower.leadership().status().observed_age() > Some(Duration::from_millis(1)) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert!(fleet.clock.now().saturating_since(before) < LEASE / 10);
+        // The next look, which the lease itself is the reason for, asks the session for another stream.
+        tokio::time::sleep(LEASE * 2).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -341,9 +378,7 @@ async fn nobody_leads_on_an_error_and_it_says_whether_somebody_must_do_something
     let store = Faulty { inner: fleet.store.clone(), faults: faults.clone() };
     let candidacy = fleet.builder_on(store).build().unwrap().spawn();
     let leadership = candidacy.leadership();
-    let fatal = |status: &crate::Status| {
-        matches!(status.last_error(), Some(LastError::Store(error)) if error.is_fatal())
-    };
+    let fatal = |status: &crate::Status| matches!(status.last_error(), Some(LastError::Store(error)) if error.is_fatal());
     leadership.watch().wait_for(fatal).await.unwrap();
     tokio::time::sleep(LEASE * 3).await;
     assert!(!leadership.is_leader());
