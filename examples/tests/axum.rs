@@ -1,0 +1,77 @@
+//! The `axum` example, run as a program.
+#![cfg(unix)]
+
+mod support;
+
+use serde_json::Value;
+use support::{Replica, example, wait_for};
+use tempfile::TempDir;
+
+const FAST: [&str; 2] = ["--lease", "1500ms"];
+
+#[test]
+fn a_replica_in_memory_serves_all_its_routes_and_stops_with_0() {
+    let replica = Replica::start(&FAST);
+    let job = replica.leads();
+    assert_eq!(job["fence"], 1);
+
+    assert_eq!(replica.get("/slow?ms=50").json(), job);
+    let stream = replica.get("/stream?ms=300").body;
+    let lines: Vec<Value> =
+        stream.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines, [job.clone(), job.clone(), job]);
+
+    assert_eq!(replica.get("/").status, 200);
+    assert_eq!(replica.get("/leader").status, 200);
+    assert_eq!(replica.get("/leadership").status, 200);
+    assert_eq!(replica.get("/elsewhere").status, 404);
+    replica.terminate();
+    assert_eq!(replica.exited().code(), Some(0));
+}
+
+#[test]
+fn of_two_replicas_one_serves_and_hands_over_after_its_requests_are_answered() {
+    let directory = TempDir::new().unwrap();
+    let store = format!("sqlite:{}", directory.path().join("example.db").display());
+    let start = || Replica::start(&[&FAST[..], &["--store", &store]].concat());
+
+    let first = start();
+    let job = first.leads();
+    let second = start();
+    let refusal = second.post("/jobs");
+    assert_eq!(refusal.status, 503);
+    assert!(refusal.head.contains("tenure-reason: refused"), "{refusal:?}");
+    assert_eq!(second.get("/").status, 200);
+    assert_eq!(second.get("/leader").status, 503);
+
+    let stream = first.begin_get("/stream?ms=1500");
+    first.terminate();
+    wait_for("the old leader admits nothing more", || {
+        (first.post("/jobs").status == 503).then_some(())
+    });
+    assert_eq!(second.post("/jobs").status, 503, "the old leader has not finished yet");
+    assert_eq!(stream.finish().body.lines().count(), 15);
+    assert_eq!(first.exited().code(), Some(0));
+
+    let next = second.leads();
+    assert!(next["fence"].as_i64() > job["fence"].as_i64(), "{next} after {job}");
+    assert_ne!(next["identity"], job["identity"]);
+}
+
+#[test]
+fn wrong_flags_are_refused_with_what_is_wrong() {
+    for (flags, part) in [
+        (["--store", "redis://:secret@localhost"], "no store is known for"),
+        (["--store", "postgres://127.0.0.1:bad/app"], "postgres"),
+        (["--lease", "3"], "not a duration"),
+        (["--timeout", "5s"], "operation_timeout"),
+        (["--election", ""], "election name is empty"),
+    ] {
+        let output =
+            example("axum").args(["--listen", "127.0.0.1:0"]).args(flags).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{flags:?}");
+        assert!(said.contains(part), "{flags:?}: {said}");
+        assert!(!said.contains("secret"), "{said}");
+    }
+}
