@@ -56,6 +56,11 @@ impl<C> Slot<C> {
         Ok(Taken { slot: self, connection })
     }
 
+    /// Discards the connection unless it is `fit` to be used again.
+    pub fn retain(&mut self, fit: impl FnOnce(&C) -> bool) {
+        self.0 = self.0.take().filter(fit);
+    }
+
     /// Takes the connection out for good, for example to close it.
     #[must_use]
     pub fn take(&mut self) -> Option<C> {
@@ -150,6 +155,16 @@ mod tests {
         }
         assert!(slot.is_empty());
         assert_eq!(*slot.take_or(connect(3)).await.unwrap(), 3);
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_is_not_fit_any_more_is_discarded() {
+        let mut slot = Slot::new();
+        slot.take_or(connect(1)).await.unwrap().keep();
+        slot.retain(|number| *number == 1);
+        assert!(!slot.is_empty());
+        slot.retain(|number| *number == 2);
+        assert!(slot.is_empty());
     }
 
     #[tokio::test]
