@@ -116,6 +116,7 @@ pub(crate) async fn a_renewal_after_a_late_one_writes_again<S: Subject>(
     let late = won(behind_its_back.renew(term.fence, LONG).await);
     let renewed = won(leader.renew(term.fence, LONG).await);
     assert_ne!(renewed.version, late.version);
+    assert_eq!(leader.look().await.version, renewed.version);
     Ok(())
 }
 
