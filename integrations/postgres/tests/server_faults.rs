@@ -11,7 +11,7 @@ use tenure_postgres::PostgresStore;
 use tenure_testbed::{Postgres, Proxy};
 use tokio::time::sleep;
 
-use common::{Candidate, admin, connect, execute, fresh_store, server, value, won};
+use common::{Candidate, admin, connect, execute, fresh_store, server, value, wait_for, won};
 
 /// A store behind a proxy, with a schema of its own.
 async fn behind_proxy() -> (Proxy, PostgresStore, PostgresStore) {
@@ -67,13 +67,11 @@ async fn a_claim_that_arrives_late_is_not_adopted() {
     }
     proxy.heal();
     let mut onlooker = Candidate::new("onlooker", &direct);
-    let late = loop {
+    let late = wait_for("the late claim", async || {
         let seen = onlooker.session.inspect().await.unwrap().unwrap();
-        if seen.fence > first.fence {
-            break seen;
-        }
-        sleep(Duration::from_millis(10)).await;
-    };
+        (seen.fence > first.fence).then_some(seen)
+    })
+    .await;
     let Outcome::Lost(Some(by)) = candidate.session.acquire(&claim).await.unwrap() else {
         panic!("the same claim again must lose against itself");
     };
@@ -129,20 +127,18 @@ async fn an_abandoned_call_frees_the_server_within_its_limit() {
     let mut locker = admin().await;
     execute(&mut locker, format!("BEGIN; SELECT FROM {table} FOR UPDATE")).await;
 
-    leader.session.limit_calls(Duration::from_millis(400));
+    leader.session.limit_calls(Duration::from_secs(4));
     let mut admin = admin().await;
     let waiting = format!(
-        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%\"{schema}\"%'"
+        "SELECT count(*) FROM pg_stat_activity \
+         WHERE wait_event_type = 'Lock' AND query LIKE '%\"{schema}\"%'"
     );
+    let mut waits = async || value::<i64>(&mut admin, waiting.clone()).await > 0;
     tokio::select! {
         outcome = leader.session.renew(&renewal) => panic!("{outcome:?} in spite of the lock"),
-        () = async {
-            while value::<i64>(&mut admin, waiting.clone()).await == 0 {}
-        } => {}
+        () = wait_for("the renewal to wait", async || waits().await.then_some(())) => {}
     }
-    while value::<i64>(&mut admin, waiting.clone()).await > 0 {
-        sleep(Duration::from_millis(10)).await;
-    }
+    wait_for("the server to give up", async || (!waits().await).then_some(())).await;
     execute(&mut locker, "ROLLBACK").await;
     won(leader.session.renew(&renewal).await.unwrap());
 }

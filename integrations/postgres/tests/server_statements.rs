@@ -17,7 +17,7 @@ use tenure_testbed::{Postgres, Proxy};
 
 use common::{
     Candidate, LONG, admin, connect, election, execute, fresh_name, fresh_store, lost, server,
-    value, won,
+    value, wait_for, won,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -125,14 +125,12 @@ async fn ten_thousand_renewals_take_one_round_trip_each_and_update_in_place() {
         "SELECT n_tup_upd, n_tup_hot_upd, pg_total_relation_size(relid) FROM pg_stat_user_tables WHERE schemaname = '{schema}'"
     );
     // The server counts a little later.
-    let (updated, in_place, bytes) = loop {
+    let (updated, in_place, bytes) = wait_for("the server's count", async || {
         let row = sqlx::query(AssertSqlSafe(counted.clone())).fetch_one(&mut admin).await.unwrap();
         let row: (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
-        if row.0 >= 10_000 {
-            break row;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    };
+        (row.0 >= 10_000).then_some(row)
+    })
+    .await;
     assert!(in_place * 100 >= updated * 99, "{in_place} of {updated} updates in place");
     assert!(bytes < 1024 * 1024, "{bytes} bytes");
 }
@@ -184,9 +182,10 @@ async fn renewals_pass_a_transaction_that_holds_the_term_and_take_overs_wait() {
         "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND query LIKE '%{}%'",
         table.split_once('.').unwrap().0
     );
-    while value::<i64>(&mut admin, waiting.clone()).await == 0 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    wait_for("the step-down to wait", async || {
+        (value::<i64>(&mut admin, waiting.clone()).await > 0).then_some(())
+    })
+    .await;
     execute(&mut holding, "COMMIT").await;
     assert_eq!(deposing.await.unwrap().unwrap().unwrap().holder, None);
 }

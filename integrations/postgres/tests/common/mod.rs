@@ -58,6 +58,17 @@ where
     sqlx::query_scalar(AssertSqlSafe(sql.into())).fetch_one(connection).await.unwrap()
 }
 
+/// Asks again and again until there is an answer.
+pub(crate) async fn wait_for<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    for _ in 0..6_000 {
+        if let Some(answer) = ask().await {
+            return answer;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("waited in vain for {what}");
+}
+
 /// A store with a schema of its own, in place.
 pub(crate) async fn fresh_store() -> (PostgresStore, String) {
     let schema = fresh_name("schema");
