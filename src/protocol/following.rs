@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
-use super::{
-    Call, CallKind, Change, Jitter, Pause, Protocol, State, Step,
-    holding::{Relinquishing, Tenure},
-};
+use super::{Call, CallKind, Change, Jitter, Pause, Protocol, State, Step, holding::Tenure};
 use crate::{
     instant::Instant,
-    lease::{Fence, Lease},
+    lease::Lease,
     store::{AcquireRequest, Observed, PlaceRequest, When},
 };
 
@@ -18,8 +15,6 @@ pub(super) const SPACING: Duration = Duration::from_millis(20);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Following {
     next_look: Instant,
-    /// No hint makes it look before this.
-    not_before: Instant,
     /// A hint came while a call was outstanding.
     hinted: bool,
     /// An acquire may still have won something: look before stopping.
@@ -28,7 +23,7 @@ pub(super) struct Following {
 
 impl Following {
     pub(super) fn looking_at(next_look: Instant) -> Self {
-        Self { next_look, not_before: next_look, hinted: false, unsettled: false }
+        Self { next_look, hinted: false, unsettled: false }
     }
 
     pub(super) fn next_look(&self) -> Instant {
@@ -36,7 +31,7 @@ impl Following {
     }
 
     pub(super) fn instants(&mut self) -> Vec<&mut Instant> {
-        vec![&mut self.next_look, &mut self.not_before]
+        vec![&mut self.next_look]
     }
 }
 
@@ -48,7 +43,7 @@ impl Protocol {
         }
         if self.outstanding.is_none() && now >= following.next_look {
             following.hinted = false;
-            following.not_before = now + SPACING;
+            self.not_before = now + SPACING;
             self.call(now, Call::Inspect, step);
         }
     }
@@ -69,7 +64,7 @@ impl Protocol {
         let State::Following(following) = &mut self.state else { return };
         following.hinted = true;
         if self.outstanding.is_none() {
-            following.next_look = following.next_look.min(following.not_before.max(now));
+            following.next_look = following.next_look.min(self.not_before.max(now));
         }
     }
 
@@ -90,7 +85,7 @@ impl Protocol {
             // A lease of ours that no term is to be built on: an acquire whose reply was lost, or what was left when a
             // release failed. An expired one needs no release.
             Some(ours) if ours.ttl != Some(Duration::ZERO) => {
-                self.relinquish_unused(now, ours.fence)
+                self.relinquish(now, Some(ours.fence))
             }
             _ => self.look_later(now, jitter, lease),
         }
@@ -135,15 +130,11 @@ impl Protocol {
         // Won too late, or while nobody wants to lead any more, or under a fence that some term has had: it starts
         // nothing, and is given back.
         if now >= deadline || !self.contends(now) || !is_new {
-            return self.relinquish_unused(now, fence);
+            return self.relinquish(now, Some(fence));
         }
         step.changes.push(Change::Started { fence, deadline });
         let next_renew = sent + self.timing.renew_interval();
         self.state = State::Leading(Tenure { fence, deadline, next_renew });
-    }
-
-    fn relinquish_unused(&mut self, now: Instant, fence: Fence) {
-        self.state = State::Relinquishing(Relinquishing::new(now, Some(fence)));
     }
 
     pub(super) fn acquire_failed(&mut self, now: Instant) {
@@ -164,9 +155,10 @@ impl Protocol {
 
     /// Sets the next look after one that found nothing to take.
     pub(super) fn look_later(&mut self, now: Instant, jitter: Jitter, lease: Option<&Lease>) {
+        let contends = self.contends(now);
         let State::Following(following) = &mut self.state else { return };
         let mut look = now + jitter.around(self.timing.retry_period());
-        if let (true, Some(lease), Some(watch)) = (self.eligible, lease, &self.known.watch) {
+        if let (true, Some(lease), Some(watch)) = (contends, lease, &self.known.watch) {
             look = look.min(watch.expires_at(self.timing.expiry(), lease, now, jitter));
         }
         match self.pause {
@@ -174,18 +166,19 @@ impl Protocol {
             _ => {}
         }
         if following.hinted {
-            look = following.not_before.max(now);
+            look = self.not_before.max(now);
         }
         following.next_look = look;
     }
 
-    /// Sets the next look after an acquire that lost to `lease`.
+    /// Sets the next look after a write that lost to `lease`.
     pub(super) fn look_soon(&mut self, now: Instant, jitter: Jitter, lease: Option<&Lease>) {
         self.look_later(now, jitter, lease);
+        let is_free = lease.is_none_or(|lease| lease.released || lease.is_held_by(&self.identity));
+        let spaced = now + SPACING;
+        self.not_before = spaced;
         let State::Following(following) = &mut self.state else { return };
         following.unsettled = false;
-        let spaced = now + SPACING;
-        let is_claimable = lease.is_none_or(|lease| lease.released);
-        following.next_look = if is_claimable { spaced } else { following.next_look.max(spaced) };
+        following.next_look = if is_free { spaced } else { following.next_look.max(spaced) };
     }
 }

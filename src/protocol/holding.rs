@@ -1,5 +1,7 @@
 //! Holding the lease: leading, draining, and giving it back.
 
+use std::time::Duration;
+
 use super::{Call, Change, Levels, Protocol, State, Step};
 use crate::{
     instant::Instant,
@@ -37,8 +39,8 @@ pub(super) struct Relinquishing {
 }
 
 impl Relinquishing {
-    pub(super) fn new(now: Instant, release: Option<Fence>) -> Self {
-        Self { release, since: now, say: now }
+    pub(super) fn new(now: Instant, release: Option<Fence>, patience: Duration) -> Self {
+        Self { release, since: now, say: now + patience }
     }
 
     pub(super) fn instants(&mut self) -> Vec<&mut Instant> {
@@ -69,9 +71,12 @@ impl Protocol {
     fn end(&mut self, now: Instant, reason: TermEnd, step: &mut Step) {
         let release = self.tenure_mut().map(|t| t.fence).filter(|_| reason != TermEnd::Lost);
         step.changes.push(Change::Ended(reason));
-        let mut relinquishing = Relinquishing::new(now, release);
-        relinquishing.say = now + self.timing.lease_duration();
-        self.state = State::Relinquishing(relinquishing);
+        self.relinquish(now, release);
+    }
+
+    pub(super) fn relinquish(&mut self, now: Instant, release: Option<Fence>) {
+        let patience = self.timing.lease_duration();
+        self.state = State::Relinquishing(Relinquishing::new(now, release, patience));
     }
 
     pub(super) fn renew_when_due(&mut self, now: Instant, step: &mut Step) {

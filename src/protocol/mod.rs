@@ -203,6 +203,8 @@ pub struct Protocol {
     /// When the shutdown was asked for.
     shutdown: Option<Instant>,
     outstanding: Option<Outstanding>,
+    /// Nothing but the passing of time makes it look before this.
+    not_before: Instant,
     known: Known,
     state: State,
 }
@@ -274,6 +276,7 @@ impl Protocol {
             pause: Pause::No,
             shutdown: None,
             outstanding: None,
+            not_before: Instant::ORIGIN,
             known: Known::default(),
             state: State::Following(Following::looking_at(Instant::ORIGIN)),
         }
@@ -355,9 +358,10 @@ impl Protocol {
             (CallKind::Inspect, Reply::Inspected(lease)) => {
                 self.inspected(now, jitter, lease.as_ref(), step);
             }
+            // Whoever places a record has not won it.
             (CallKind::Place, Reply::Placed(lease)) => {
                 self.known.saw(Some(&lease), now);
-                self.look_later(now, jitter, Some(&lease));
+                self.look_soon(now, jitter, Some(&lease));
             }
             (CallKind::Acquire, Reply::Acquired(Outcome::Won(lease))) => {
                 self.won(now, sent, &lease, step);
@@ -445,7 +449,9 @@ impl Protocol {
         if self.pause == Pause::FromFollowing {
             self.pause = Pause::Until(now + self.timing.resign_pause());
         }
-        self.state = State::Following(Following::looking_at(look));
+        // A release that changed nothing leads straight back to here, as often as the store answers.
+        self.not_before = self.not_before.max(look);
+        self.state = State::Following(Following::looking_at(self.not_before));
     }
 
     fn stop(&mut self, guards: usize, step: &mut Step) {
@@ -493,8 +499,8 @@ impl Protocol {
             State::Relinquishing(relinquishing) => relinquishing.instants(),
             State::Stopped => Vec::new(),
         };
-        let all = outstanding.chain(watch).chain(pause).chain(self.shutdown.as_mut()).chain(state);
-        for instant in all {
+        let common = [&mut self.not_before].into_iter().chain(&mut self.shutdown);
+        for instant in outstanding.chain(watch).chain(pause).chain(common).chain(state) {
             *instant = *instant - by;
         }
         self

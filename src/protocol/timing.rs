@@ -12,6 +12,8 @@ const RATE_ERROR: u32 = 1_000;
 pub(super) const MAX_EXPIRY_JITTER: Duration = Duration::from_millis(5);
 /// The longest lease, and the longest time between two looks.
 const MAX_PERIOD: Duration = Duration::from_secs(3600);
+/// The shortest that anything which is set may be: below that a candidate would do nothing but ask.
+const MIN_PERIOD: Duration = Duration::from_millis(1);
 const MIN_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Timings as the user gives them. Each is derived from the lease's duration if it is not set.
@@ -84,18 +86,18 @@ impl TimingBuilder {
     /// # Errors
     /// [`TimingError`] names the field, both sides in figures, and what would pass.
     pub fn build(self) -> Result<Timing, TimingError> {
-        let timing = self.derive();
-        for (field, value) in [
-            ("lease_duration", timing.lease_duration),
-            ("renew_interval", timing.renew_interval),
-            ("retry_period", timing.retry_period),
-            ("operation_timeout", timing.operation_timeout),
-            ("safety_margin", timing.safety_margin),
+        for (field, set) in [
+            ("lease_duration", self.lease_duration),
+            ("renew_interval", self.renew_interval),
+            ("retry_period", self.retry_period),
+            ("operation_timeout", self.operation_timeout),
+            ("safety_margin", self.safety_margin),
         ] {
-            if value.is_zero() {
-                return Err(TimingError::Zero { field });
+            if let Some(value) = set.filter(|value| *value < MIN_PERIOD) {
+                return Err(TimingError::TooShort { field, value, limit: MIN_PERIOD });
             }
         }
+        let timing = self.derive();
         for (field, value) in
             [("lease_duration", timing.lease_duration), ("retry_period", timing.retry_period)]
         {
@@ -179,11 +181,15 @@ impl std::fmt::Display for Remedy {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TimingError {
-    /// A duration is zero that can not be.
-    #[error("{field} is zero; leave it out to have it derived from lease_duration")]
-    Zero {
+    /// A duration is so short that a candidate would do nothing but ask.
+    #[error("{field} is {value:?}, at least {limit:?} is needed; leave it out for its default")]
+    TooShort {
         /// Which one.
         field: &'static str,
+        /// What was asked for.
+        value: Duration,
+        /// The least that is allowed.
+        limit: Duration,
     },
     /// A duration is longer than any fail-over should take.
     #[error("{field} is {value:?}, at most {limit:?} is allowed")]
@@ -317,28 +323,35 @@ impl Timing {
     /// clocks may differ (0.1 %) is included.
     #[must_use]
     pub fn worst_case_with(&self, round_trip: Duration) -> WorstCase {
-        let (lease, look) = (self.lease_duration, self.retry_period / 5 * 6);
-        let expired = lease.saturating_add(MAX_EXPIRY_JITTER);
-        let first_look = self.operation_timeout.saturating_add(look).saturating_add(round_trip);
-        let trips = |n: u32| round_trip.saturating_mul(n);
-        let (fail_over, recovery) = match self.expiry {
-            Expiry::Either => (expired, first_look.max(expired)),
-            Expiry::Observed => (expired.saturating_add(look), first_look.saturating_add(expired)),
-            Expiry::Both => {
-                let twice = expired.saturating_add(lease);
-                (expired.saturating_add(look), first_look.saturating_add(twice))
-            }
+        let sum = |parts: &[Duration]| {
+            parts.iter().copied().fold(Duration::ZERO, Duration::saturating_add)
         };
         let with_rate = |duration: Duration| duration.saturating_add(duration / RATE_ERROR);
-        let busy = self.renew_interval.max(self.operation_timeout) + self.operation_timeout;
+        let trips = |n: u32| round_trip.saturating_mul(n);
+        let lease = self.lease_duration;
+        let expired = sum(&[lease, MAX_EXPIRY_JITTER]);
+        let look = self.retry_period.saturating_mul(6) / 5;
+        // The call that was hanging when the faults stopped, the wait after it, and the first look that succeeds.
+        let first_look = sum(&[self.operation_timeout, look.max(self.retry_delay()), round_trip]);
+        // From the request of the last renewal, which may have been on its way, to the answer to an acquire.
+        let (fail_over, recovery) = match self.expiry {
+            Expiry::Either => {
+                (sum(&[expired, trips(3)]), sum(&[first_look.max(expired), trips(3)]))
+            }
+            Expiry::Observed => {
+                (sum(&[expired, look, trips(4)]), sum(&[first_look, expired, trips(2)]))
+            }
+            Expiry::Both => {
+                (sum(&[expired, look, trips(4)]), sum(&[first_look, expired, lease, trips(2)]))
+            }
+        };
+        let lost = sum(&[self.one_renewal_lost(), round_trip]);
         WorstCase {
-            fail_over: with_rate(fail_over.saturating_add(trips(3))),
-            hand_over: with_rate(look.saturating_add(trips(3))),
-            recovery: with_rate(recovery.saturating_add(trips(2))),
-            survived_outage: self
-                .term_length()
-                .saturating_sub(busy + self.retry_delay())
-                .saturating_sub(round_trip),
+            fail_over: with_rate(fail_over),
+            hand_over: with_rate(sum(&[look, trips(3)])),
+            recovery: with_rate(recovery),
+            survived_outage: sum(&[self.term_length(), self.operation_timeout])
+                .saturating_sub(lost),
         }
     }
 
@@ -450,6 +463,8 @@ mod tests {
         for builder in [
             Timing::builder().lease_duration(Duration::MAX),
             Timing::builder().lease_duration(Duration::ZERO),
+            Timing::builder().lease_duration(ms(1)),
+            Timing::builder().renew_interval(Duration::from_nanos(1)),
             Timing::builder().renew_interval(Duration::MAX),
             Timing::builder().operation_timeout(Duration::MAX),
             Timing::builder().safety_margin(Duration::MAX),
@@ -460,6 +475,29 @@ mod tests {
         }
         let patient = Timing::builder().drain_timeout(Duration::MAX).resign_pause(Duration::MAX);
         assert_eq!(patient.build().unwrap().shutdown_bound(), Duration::MAX);
+    }
+
+    #[test]
+    fn what_is_too_short_is_named() {
+        let ns = Duration::from_nanos(999_999);
+        for (field, builder) in [
+            ("lease_duration", Timing::builder().lease_duration(ns)),
+            ("renew_interval", Timing::builder().renew_interval(ns)),
+            ("retry_period", Timing::builder().retry_period(ns)),
+            ("operation_timeout", Timing::builder().operation_timeout(ns)),
+            ("safety_margin", Timing::builder().safety_margin(ns)),
+        ] {
+            let error = builder.build().unwrap_err();
+            assert_eq!(error, TimingError::TooShort { field, value: ns, limit: ms(1) });
+        }
+    }
+
+    #[test]
+    fn refused_timings_have_worst_cases_without_overflow() {
+        let builder = Timing::builder().renew_interval(Duration::MAX);
+        let error = builder.operation_timeout(Duration::MAX).build().unwrap_err();
+        let TimingError::NoRoomForALostRenewal { refused, .. } = error else { panic!("{error:?}") };
+        assert_eq!(refused.worst_case_with(Duration::MAX).recovery, Duration::MAX);
     }
 
     #[test]
