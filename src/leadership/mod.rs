@@ -27,7 +27,7 @@ pub(crate) use self::{publisher::Publisher, requests::Requests};
 use crate::{
     lease::{ElectionName, Fence, Identity, InvalidValue, Payload},
     protocol::Phase,
-    term::Term,
+    term::{InFlight, Term, TermGuard},
 };
 
 /// One candidate's view of its election, for all who want to know whether it leads. Cheap to clone, and usable on any
@@ -80,6 +80,18 @@ impl Leadership {
     #[must_use]
     pub fn term(&self) -> Option<Term> {
         self.status.borrow().term()
+    }
+
+    /// For adapters that begin work where they admit it, such as a service that is called: if this candidate leads,
+    /// counts the work as in flight and guards its beginning. Costs one reading of the clock.
+    ///
+    /// Drop the guard when the work has begun; what remains of it is polled through
+    /// [`InFlight::poll_with`](crate::InFlight::poll_with).
+    #[must_use]
+    pub fn admit(&self) -> Option<(InFlight, TermGuard)> {
+        let status = self.status.borrow();
+        let term = status.term.as_ref().filter(|term| term.is_ready())?;
+        InFlight::begin(term).ok()
     }
 
     /// The fence of that term.

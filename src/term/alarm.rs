@@ -93,13 +93,11 @@ mod condvar {
     }
 
     impl Alarm {
-        #[allow(clippy::unnecessary_wraps)] // as on Linux
         pub(crate) fn new() -> io::Result<Self> {
             Ok(Self::default())
         }
 
         /// Waits until `until`, or for ever; returns early when it is poked, and may do so for no reason.
-        #[allow(clippy::unnecessary_wraps)] // as on Linux
         pub(crate) fn wait(&self, until: Option<Instant>) -> io::Result<()> {
             let poked = self.poked.lock().unwrap_or_else(PoisonError::into_inner);
             let left = until.map(|until| until.saturating_since(Clock::system().now()));

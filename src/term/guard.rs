@@ -87,6 +87,14 @@ impl InFlight {
         }
     }
 
+    /// Counted and guarded at once, for one reading of the clock.
+    pub(crate) fn begin(term: &Term) -> Result<(Self, TermGuard), TermEnded> {
+        term.cell().enter();
+        let in_flight = Self(term.clone());
+        term.cell().take_guard(Moment::Cancelled).map_err(TermEnded)?;
+        Ok((in_flight, TermGuard(term.clone())))
+    }
+
     /// The term that it was admitted under.
     #[must_use]
     pub fn term(&self) -> &Term {

@@ -5,6 +5,8 @@ mod cell;
 mod guard;
 mod leader_only;
 #[cfg(test)]
+mod races;
+#[cfg(test)]
 pub(crate) mod tests;
 mod wake;
 pub(crate) mod watchdog;

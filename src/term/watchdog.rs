@@ -299,8 +299,8 @@ mod tests {
         assert!(first_published.recv().is_err(), "its closure is gone");
     }
 
-    #[test]
-    fn the_end_is_marked_then_published_then_announced_and_then_the_elector_is_woken() {
+    #[tokio::test]
+    async fn the_end_is_marked_then_published_then_announced_and_then_the_elector_is_woken() {
         let changed = Arc::new(Notify::new());
         let term = term_on(&Clock::system(), 1, true, &changed);
         let token = term.cancellation_token();
@@ -311,7 +311,10 @@ mod tests {
         assert!(term.extend(Clock::system().now() + SOON));
         watch.earlier();
         assert_eq!(published.recv_timeout(LIMIT), Ok((Some(TermEnd::Expired), false)));
-        futures::executor::block_on(changed.notified());
+        tokio::select! {
+            () = changed.notified() => {}
+            () = tokio::time::sleep(LIMIT) => panic!("the elector was not woken"),
+        }
         assert!(token.is_cancelled());
     }
 
