@@ -168,7 +168,7 @@ impl ElectorBuilder {
 
     /// The clock that deadlines stand on. With a virtual one, [`Elector::spawn`] uses the runtime in which it is called.
     /// Defaults to the system's.
-    #[cfg(feature = "test-util")]
+    #[cfg(any(test, feature = "test-util"))]
     #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
