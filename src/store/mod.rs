@@ -51,7 +51,7 @@ impl Capabilities {
 /// Implementations pass the suite in `tenure-conformance`, which is the precise form of what is said here:
 ///
 /// - **Acquire** is a compare-and-set on the (fence, version) observed and always starts a new term, with a fence above
-///   the record's, above the floor, and not below the store's wall clock in milliseconds ([`Fence::next`]).
+///   the record's, above the floor, and not below the store's wall clock in milliseconds ([`Fence::next`](crate::Fence::next)).
 /// - **Renew** and **release** are guarded by (holder, fence, not released).
 /// - Who loses changes no byte of the record, and is told which record stood in its way.
 /// - A **success is fresh**: it reports a write that was executed after the call was made. What an earlier call of
