@@ -11,7 +11,10 @@ use tenure_postgres::PostgresStore;
 use tenure_testbed::{Postgres, Proxy};
 use tokio::time::sleep;
 
-use common::{Candidate, admin, connect, execute, fresh_store, server, value, wait_for, won};
+use common::{
+    Candidate, admin, connect, execute, fresh_store, server, value, wait_for, wait_for_a_lock,
+    waits_for_a_lock, won,
+};
 
 /// A store behind a proxy, with a schema of its own.
 async fn behind_proxy() -> (Proxy, PostgresStore, PostgresStore) {
@@ -129,16 +132,14 @@ async fn an_abandoned_call_frees_the_server_within_its_limit() {
 
     leader.session.limit_calls(Duration::from_secs(4));
     let mut admin = admin().await;
-    let waiting = format!(
-        "SELECT count(*) FROM pg_stat_activity \
-         WHERE wait_event_type = 'Lock' AND query LIKE '%\"{schema}\"%'"
-    );
-    let mut waits = async || value::<i64>(&mut admin, waiting.clone()).await > 0;
     tokio::select! {
         outcome = leader.session.renew(&renewal) => panic!("{outcome:?} in spite of the lock"),
-        () = wait_for("the renewal to wait", async || waits().await.then_some(())) => {}
+        () = wait_for_a_lock(&mut admin, schema) => {}
     }
-    wait_for("the server to give up", async || (!waits().await).then_some(())).await;
+    wait_for("the server to give up", async || {
+        (!waits_for_a_lock(&mut admin, schema).await).then_some(())
+    })
+    .await;
     execute(&mut locker, "ROLLBACK").await;
     won(leader.session.renew(&renewal).await.unwrap());
 }

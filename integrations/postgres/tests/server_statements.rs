@@ -10,14 +10,14 @@ use futures::future::join_all;
 use sqlx::{AssertSqlSafe, Row};
 use tenure::{
     Payload,
-    store::{Outcome, PlaceRequest, Session, Store, When},
+    store::{Outcome, PlaceRequest, Session, When},
 };
 use tenure_postgres::{PostgresStore, sqlx};
 use tenure_testbed::{Postgres, Proxy};
 
 use common::{
     Candidate, LONG, admin, connect, election, execute, fresh_name, fresh_store, lost, server,
-    value, wait_for, won,
+    value, wait_for, wait_for_a_lock, won,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -161,6 +161,7 @@ async fn a_locked_row_is_an_error_in_time_and_not_a_hang() {
 #[tokio::test]
 async fn renewals_pass_a_transaction_that_holds_the_term_and_take_overs_wait() {
     let (store, table) = fresh_store().await;
+    let (schema, _) = table.split_once('.').unwrap();
     let mut leader = Candidate::new("leader", &store);
     let term = leader.lead().await;
     let mut holding = admin().await;
@@ -178,14 +179,7 @@ async fn renewals_pass_a_transaction_that_holds_the_term_and_take_overs_wait() {
         async move { store.depose(&election()).await }
     });
     let mut admin = admin().await;
-    let waiting = format!(
-        "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND query LIKE '%{}%'",
-        table.split_once('.').unwrap().0
-    );
-    wait_for("the step-down to wait", async || {
-        (value::<i64>(&mut admin, waiting.clone()).await > 0).then_some(())
-    })
-    .await;
+    wait_for_a_lock(&mut admin, schema).await;
     execute(&mut holding, "COMMIT").await;
     assert_eq!(deposing.await.unwrap().unwrap().unwrap().holder, None);
 }
@@ -220,14 +214,14 @@ async fn defaults_of_the_role_change_nothing() {
     assert_eq!(term.payload, claim.payload);
     assert!(term.ttl.unwrap() > LONG - Duration::from_secs(60) && term.ttl.unwrap() <= LONG);
 
-    // Under the role's isolation level one of two concurrent renewals would fail.
+    // Under the role's isolation level a renewal that waited for another write would fail.
     let renewal = candidate.renewal_of(term.fence);
-    let mut twin = store.session(&election());
-    for _ in 0..50 {
-        let (first, second) = tokio::join!(candidate.session.renew(&renewal), twin.renew(&renewal));
-        won(first.unwrap());
-        won(second.unwrap());
-    }
+    let mut writing = connect(&server().url()).await;
+    execute(&mut writing, format!("BEGIN; UPDATE {table} SET payload = payload")).await;
+    let renewing = tokio::spawn(async move { candidate.session.renew(&renewal).await });
+    wait_for_a_lock(&mut admin, schema).await;
+    execute(&mut writing, "COMMIT").await;
+    won(renewing.await.unwrap().unwrap());
 }
 
 /// A pool may hand out a connection on which somebody left a transaction open: what is written there may be rolled back,

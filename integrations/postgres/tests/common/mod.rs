@@ -69,6 +69,20 @@ pub(crate) async fn wait_for<T>(what: &str, mut ask: impl AsyncFnMut() -> Option
     panic!("waited in vain for {what}");
 }
 
+/// Whether a statement on this schema waits for a lock.
+pub(crate) async fn waits_for_a_lock(admin: &mut PgConnection, schema: &str) -> bool {
+    let sql = format!(
+        "SELECT count(*) > 0 FROM pg_stat_activity \
+         WHERE wait_event_type = 'Lock' AND query LIKE '%\"{schema}\"%'"
+    );
+    value(admin, sql).await
+}
+
+pub(crate) async fn wait_for_a_lock(admin: &mut PgConnection, schema: &str) {
+    wait_for("somebody to wait", async || waits_for_a_lock(admin, schema).await.then_some(()))
+        .await;
+}
+
 /// A store with a schema of its own, in place.
 pub(crate) async fn fresh_store() -> (PostgresStore, String) {
     let schema = fresh_name("schema");
