@@ -22,9 +22,15 @@ pub fn start_logging(level: &str) {
 
 /// Says on stderr why a program fails, with all causes, and gives the exit code for that.
 pub fn complain(program: &str, error: &dyn Error) -> ExitCode {
-    let causes = std::iter::successors(error.source(), |&cause| cause.source());
-    let causes: String = causes.map(|cause| format!(": {cause}")).collect();
-    eprintln!("{program}: {error}{causes}");
+    let mut why = error.to_string();
+    for cause in std::iter::successors(error.source(), |&cause| cause.source()) {
+        let cause = cause.to_string();
+        // Some errors repeat their cause themselves.
+        if !why.ends_with(&cause) {
+            why = format!("{why}: {cause}");
+        }
+    }
+    eprintln!("{program}: {why}");
     ExitCode::FAILURE
 }
 

@@ -59,10 +59,12 @@ fn of_two_replicas_one_serves_and_hands_over_after_its_requests_are_answered() {
 }
 
 #[test]
-fn wrong_flags_are_refused_with_what_is_wrong() {
+fn a_replica_that_cannot_start_says_why() {
     for (flags, part) in [
         (["--store", "redis://:secret@localhost"], "no store is known for"),
-        (["--store", "postgres://127.0.0.1:bad/app"], "postgres"),
+        (["--store", "postgres://127.0.0.1:bad/app"], "invalid port number"),
+        (["--store", "postgres://postgres:secret@127.0.0.1:1/app"], "refused"),
+        (["--store", "sqlite:/nowhere/at/all.db"], "/nowhere/at"),
         (["--lease", "3"], "not a duration"),
         (["--timeout", "5s"], "operation_timeout"),
         (["--election", ""], "election name is empty"),

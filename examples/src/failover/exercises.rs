@@ -1,6 +1,10 @@
 //! What is done to the leaders, one exercise after the other.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::Arc,
+    time::Duration,
+};
 
 use http::Method;
 use rustix::process::Signal;
@@ -18,7 +22,7 @@ use super::{
 const REPLICAS: usize = 3;
 /// How long the request takes that is in flight during the hand-over.
 const SLOW: Duration = Duration::from_millis(500);
-/// For how long a new leader is left alone.
+/// For how long things are left as they are, at least.
 const CALM: Duration = Duration::from_millis(500);
 /// What watching adds to the derived worst case: callers ask at intervals, and all processes share the machine.
 const WATCHING: Duration = Duration::from_millis(500);
@@ -84,10 +88,10 @@ impl Run {
     async fn kill(&mut self, leads: Leads) -> Result<Leads, FailoverError> {
         let mut killed = self.take(leads.replica);
         let at = self.signal(&killed.replica, Signal::KILL)?;
+        self.ended(&mut killed).await?;
         let worst_case = self.timing.worst_case().fail_over;
         let next = self.next_leader(Some(&leads), "SIGKILL", worst_case).await?;
         self.note("kill (SIGKILL)", next.since.saturating_sub(at), worst_case);
-        self.ended(&mut killed).await?;
         self.start_replica().await?;
         Ok(next)
     }
@@ -103,14 +107,18 @@ impl Run {
         time::sleep(SLOW / 2).await;
         let asked = self.signal(&leaving.replica, Signal::TERM)?;
 
-        let worst_case = self.timing.worst_case().hand_over;
-        let next = self.next_leader(Some(&leads), "SIGTERM", SLOW + worst_case).await?;
-        let answered = in_flight.await.ok();
+        let answered = tokio::select! {
+            answered = in_flight => answered.ok(),
+            () = time::sleep(SLOW + PATIENCE) => None,
+        };
         let served = answered
             .as_ref()
             .is_some_and(|call| call.outcome == Outcome::Served(leads.answer.clone()));
         self.account.tell(&Event::Finished { replica: leads.replica, served });
         let finished = answered.map_or(asked, |call| call.received).max(asked);
+
+        let worst_case = self.timing.worst_case().hand_over;
+        let next = self.next_leader(Some(&leads), "SIGTERM", worst_case).await?;
         self.note("hand-over (SIGTERM)", next.since.saturating_sub(finished), worst_case);
         self.claim("a request in flight at the hand-over was finished by the old leader", served);
         self.claim("the next leader answered only after that", finished < next.since);
@@ -187,7 +195,8 @@ impl Run {
         Ok(())
     }
 
-    /// Waits for an answer in a newer term, and then leaves its leader alone for a while.
+    /// Waits for an answer in a newer term, and then leaves its leader alone until some moment between two renewals, so that
+    /// not every run finds the same part of the lease left.
     async fn next_leader(
         &self,
         last: Option<&Leads>,
@@ -204,7 +213,7 @@ impl Run {
             identity: next.answer.identity.clone(),
             fence: next.answer.fence,
         });
-        time::sleep(CALM).await;
+        time::sleep(CALM + random_part_of(self.timing.renew_interval())).await;
         Ok(next)
     }
 
@@ -273,4 +282,10 @@ impl Run {
             violations,
         }
     }
+}
+
+fn random_part_of(duration: Duration) -> Duration {
+    // Each of these is seeded by the operating system; nothing else here needs random numbers.
+    let random = RandomState::new().hash_one(()) >> 32;
+    duration.mul_f64(random as f64 / f64::from(u32::MAX))
 }
