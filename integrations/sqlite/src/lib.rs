@@ -1,4 +1,4 @@
-//! Leases in a SQLite file, for [tenure](::tenure): replicas on one host, and nothing to install.
+//! Leases in a SQLite file, for [tenure]: replicas on one host, and nothing to install.
 //!
 //! ```
 //! use tenure_sqlite::SqliteStore;

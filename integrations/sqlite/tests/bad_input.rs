@@ -1,4 +1,5 @@
 //! What can be wrong with a file: a typed error that says what to do.
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
 
 use std::{error::Error, fs, path::Path, time::Duration};
 

@@ -1,4 +1,5 @@
 //! The host's clock starts anew with every boot: what was written before says nothing about now.
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
 
 use std::{path::PathBuf, time::Duration};
 

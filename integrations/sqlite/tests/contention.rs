@@ -1,4 +1,5 @@
 //! Other writers on the file, abandoned calls, and a file that is replaced.
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
 
 use std::{path::Path, time::Duration};
 

@@ -1,4 +1,5 @@
 //! Several processes on one file: the fences of all terms are different, and each process's own rise.
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
 
 use std::{
     env,

@@ -1,9 +1,6 @@
 //! Stores that are wrong in one way each: the in-process store behind a session that does something else.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Mutex, time::Duration};
 
 use tenure::{
     ElectionName, Identity, Lease, MemoryBackup, MemorySession, MemoryStore, Payload, Store,
