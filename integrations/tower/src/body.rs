@@ -162,11 +162,7 @@ impl<B, O> fmt::Debug for LeaderBody<B, O> {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        convert::Infallible,
-        future::{Future, ready as ready_with},
-        time::Duration,
-    };
+    use std::{convert::Infallible, future::ready as ready_with, time::Duration};
 
     use futures::FutureExt;
     use http::{Request, Response};
@@ -177,23 +173,18 @@ mod tests {
     use super::*;
     use crate::{
         LeaderOnlyLayer,
-        test_helpers::{Fed, Replica, fed, request},
+        test_helpers::{Fed, Replica, fed, promptly, request},
     };
 
     /// The body of a response of the leader's.
-    async fn body_of<B>(leadership: &Leadership, body: B) -> LeaderBody<B> {
+    async fn body_of<B>(leadership: &Leadership, body: B) -> Pin<Box<LeaderBody<B>>> {
         let mut body = Some(body);
         let inner = |_: Request<()>| {
             ready_with(Ok::<_, Infallible>(Response::new(body.take().expect("called once"))))
         };
         let layer = LeaderOnlyLayer::new(leadership.clone());
-        ServiceBuilder::new()
-            .layer(layer)
-            .service_fn(inner)
-            .oneshot(request())
-            .await
-            .unwrap()
-            .into_body()
+        let service = ServiceBuilder::new().layer(layer).service_fn(inner);
+        Box::pin(service.oneshot(request()).await.unwrap().into_body())
     }
 
     fn is_term_ended(frame: Option<Result<Frame<Bytes>, BoxError>>) -> bool {
@@ -264,7 +255,7 @@ mod tests {
         drop(feeder);
         assert!(body.frame().await.is_none());
         // The body itself is still here; it is finished, and that is what counts.
-        resigned.await;
+        promptly(resigned).await;
         assert_eq!(term.ended().await, TermEnd::Resigned);
     }
 
@@ -277,13 +268,24 @@ mod tests {
         term.cancelled().await;
         assert_eq!(term.end(), None);
         drop(body);
-        resigned.await;
+        promptly(resigned).await;
         assert_eq!(term.ended().await, TermEnd::Resigned);
     }
 
     #[tokio::test]
+    async fn a_body_whose_last_frame_was_taken_is_out_of_flight() {
+        let (replica, term) = Replica::leading().await;
+        let mut body = body_of(&replica.leadership, Full::from("all of it")).await;
+        assert!(body.frame().await.unwrap().is_ok());
+        // Nobody has asked for another frame, nor dropped it.
+        promptly(replica.leadership.resign()).await;
+        assert_eq!(term.ended().await, TermEnd::Resigned);
+        drop(body);
+    }
+
+    #[tokio::test]
     async fn a_body_that_nobody_reads_does_not_keep_the_replica_from_leading_again() {
-        let (replica, term) = Replica::leading_briefly(Duration::from_millis(50)).await;
+        let (replica, term) = Replica::leading_with(Duration::from_millis(50)).await;
         let (feeder, inside) = fed();
         let mut body = body_of(&replica.leadership, inside).await;
         feeder.feed(b"unread");

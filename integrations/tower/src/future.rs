@@ -111,17 +111,13 @@ impl<F, G> fmt::Debug for LeaderFuture<F, G> {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        convert::Infallible,
-        future::{pending, ready},
-        pin::pin,
-        task::Waker,
-    };
+    use std::{convert::Infallible, future::pending, pin::pin, task::Waker};
 
     use bytes::Bytes;
     use http::{Request, StatusCode, header::RETRY_AFTER};
     use http_body_util::Full;
     use tenure_http::REASON;
+    use tokio::sync::oneshot::{self, error::TryRecvError};
     use tower::{ServiceBuilder, ServiceExt, service_fn};
 
     use super::*;
@@ -130,42 +126,31 @@ mod tests {
         test_helpers::{Replica, request},
     };
 
-    /// Tells when it is dropped.
-    struct Resource(tokio::sync::oneshot::Sender<()>);
-
     #[tokio::test]
     async fn at_the_end_of_the_term_the_handler_is_dropped_and_the_outcome_is_unknown() {
         let (replica, _term) = Replica::leading().await;
         let layer = LeaderOnlyLayer::new(replica.leadership.clone());
-        let (resource, mut dropped) = tokio::sync::oneshot::channel();
-        let mut resource = Some(Resource(resource));
+        let (held, mut dropped) = oneshot::channel::<()>();
+        let mut held = Some(held);
         let inner = service_fn(move |_: Request<()>| {
-            let held = resource.take().expect("called once");
+            let held = held.take().expect("called once");
             async move {
                 pending::<()>().await;
-                drop(held.0);
+                drop(held);
                 Ok::<_, Infallible>(Response::new(Full::<Bytes>::default()))
             }
         });
         let mut answer = pin!(ServiceBuilder::new().layer(layer).service(inner).oneshot(request()));
         let mut cx = Context::from_waker(Waker::noop());
         assert!(answer.as_mut().poll(&mut cx).is_pending());
-        assert!(
-            dropped
-                .try_recv()
-                .is_err_and(|e| e == tokio::sync::oneshot::error::TryRecvError::Empty)
-        );
+        assert_eq!(dropped.try_recv(), Err(TryRecvError::Empty));
 
         replica.end_the_term().await;
         // The handler's future is still in our hands; it must be gone after this poll, not only when we let go of it.
         let Poll::Ready(Ok(response)) = answer.as_mut().poll(&mut cx) else {
             panic!("still waiting for a handler whose term is over");
         };
-        assert!(
-            dropped
-                .try_recv()
-                .is_err_and(|e| e == tokio::sync::oneshot::error::TryRecvError::Closed)
-        );
+        assert_eq!(dropped.try_recv(), Err(TryRecvError::Closed));
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(response.headers()[REASON], "cut");
         assert!(!response.headers().contains_key(RETRY_AFTER));

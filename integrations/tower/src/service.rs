@@ -3,7 +3,7 @@
 use std::task::{Context, Poll};
 
 use http::{Request, Response};
-use tenure::{InFlight, Leadership, TermGuard};
+use tenure::Leadership;
 use tenure_http::Refusal;
 use tower_service::Service;
 
@@ -53,14 +53,6 @@ impl<S, R> LeaderOnlyService<S, R> {
             _ => refusal,
         }
     }
-
-    /// Counts a request in, and guards the call of the inner service: that may work already before its future is
-    /// polled, and the lease is not given back before it returns.
-    fn admit(&self) -> Option<(InFlight, TermGuard)> {
-        let in_flight = self.leadership.term()?.admit()?;
-        let guard = in_flight.term().guard()?;
-        Some((in_flight, guard))
-    }
 }
 
 impl<S, R, A, B> Service<Request<A>> for LeaderOnlyService<S, R>
@@ -79,7 +71,8 @@ where
     }
 
     fn call(&mut self, mut request: Request<A>) -> Self::Future {
-        let Some((in_flight, _guard)) = self.admit() else {
+        // Guarded until this returns: the inner service may work in `call` already, before its future is polled.
+        let Some((in_flight, _guard)) = self.leadership.admit() else {
             return LeaderFuture::refused(self.refuse.refuse(self.refusal(), request));
         };
         if self.options.extension {

@@ -1,6 +1,10 @@
 //! A replica whose term begins and ends when a test says so.
 
-use std::{convert::Infallible, future::pending, time::Duration};
+use std::{
+    convert::Infallible,
+    future::{Future, pending},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures::channel::mpsc;
@@ -22,25 +26,21 @@ impl Replica {
         Elector::builder("billing", MemoryStore::new()).build().unwrap()
     }
 
-    /// One that leads.
+    /// One that leads. Handing over, it waits a minute for what is in flight.
     pub(crate) async fn leading() -> (Self, Term) {
-        Self::run(Self::elector()).await
+        Self::leading_with(Duration::from_secs(60)).await
     }
 
-    /// One that leads, with a lease short enough to lead again within a test.
-    pub(crate) async fn leading_briefly(drain_timeout: Duration) -> (Self, Term) {
+    /// The same with another patience. Its lease is short enough to lead again within a test.
+    pub(crate) async fn leading_with(drain_timeout: Duration) -> (Self, Term) {
         let elector = Elector::builder("billing", MemoryStore::new())
             .lease_duration(Duration::from_secs(3))
             .drain_timeout(drain_timeout)
             .build()
             .unwrap();
-        Self::run(elector).await
-    }
-
-    async fn run(elector: Elector) -> (Self, Term) {
         let leadership = elector.leadership();
         let running = tokio::spawn(async move {
-            let _ = elector.run(pending::<()>()).await;
+            let _stopped = elector.run(pending::<()>()).await;
         });
         let term = leadership.leading().await.unwrap();
         (Self { leadership, running }, term)
@@ -50,6 +50,14 @@ impl Replica {
     pub(crate) async fn end_the_term(self) {
         self.running.abort();
         let _ = self.running.await;
+    }
+}
+
+/// For hand-overs that have nothing to wait for any more: long before they would give up waiting.
+pub(crate) async fn promptly<F: Future>(work: F) -> F::Output {
+    tokio::select! {
+        done = work => done,
+        () = tokio::time::sleep(Duration::from_secs(30)) => panic!("still waiting"),
     }
 }
 

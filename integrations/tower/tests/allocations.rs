@@ -1,5 +1,7 @@
 //! What the layer allocates. A binary of its own, since the counting allocator replaces that of the whole program.
 
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
 use std::{
     convert::Infallible,
     future::Future,
