@@ -44,9 +44,13 @@ fn run_steps(steps: &mut Steps, with_servers: bool, tests: &[String]) -> Result<
         "clippy",
         on_everything("clippy").args(["--all-targets", "--", "--deny", "warnings"]),
     )?;
+    // The examples' pages are of little use, but cargo unites the features of development dependencies into the others'
+    // only if it is asked for targets that have them; otherwise docs would compile most dependencies once more.
     steps.program(
         "docs",
-        on_everything("doc").arg("--no-deps").env("RUSTDOCFLAGS", "-D warnings"),
+        on_everything("doc")
+            .args(["--no-deps", "--lib", "--bins", "--examples"])
+            .env("RUSTDOCFLAGS", "--deny warnings"),
     )?;
     // Also builds the examples, which their tests start as programs.
     steps.program("build of tests and examples", on_everything("test").arg("--no-run"))?;
