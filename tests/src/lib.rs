@@ -1,1 +1,28 @@
-//! (to be written)
+//! Tests of tenure across its crates, and across processes.
+//!
+//! A test starts a [`Fleet`] of *participants*: processes, each with one candidate in it, that share nothing but a
+//! database. They say what they do on their standard output, in [events](Event) that carry readings of one clock, which
+//! all processes of a machine share; and they do what they are [told](Command) on their standard input. The test kills
+//! them, freezes them, or takes their database away, waits for what must happen, and has the [`oracle`] judge everything
+//! that was said.
+//!
+//! What each test proves, and which rule's mutation it was seen to catch, stands in `tests/README.md`.
+#![cfg(unix)]
+
+mod event;
+pub mod faults;
+mod fleet;
+pub mod oracle;
+mod participant;
+mod settings;
+mod stamp;
+mod timeline;
+
+pub use self::{
+    event::{Command, Event, Message, Refusal},
+    fleet::{Fleet, Seen},
+    participant::Participant,
+    settings::{Settings, UnknownStore, connect},
+    stamp::Stamp,
+    timeline::{Entry, LIMIT, Timeline, wait_until},
+};
