@@ -118,7 +118,7 @@ mod tests {
     use http_body_util::Full;
     use tenure_http::REASON;
     use tokio::sync::oneshot::{self, error::TryRecvError};
-    use tower::{ServiceBuilder, ServiceExt, service_fn};
+    use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 
     use super::*;
     use crate::{
@@ -140,7 +140,8 @@ mod tests {
                 Ok::<_, Infallible>(Response::new(Full::<Bytes>::default()))
             }
         });
-        let mut answer = pin!(ServiceBuilder::new().layer(layer).service(inner).oneshot(request()));
+        let mut service = ServiceBuilder::new().layer(layer).service(inner);
+        let mut answer = pin!(service.call(request()));
         let mut cx = Context::from_waker(Waker::noop());
         assert!(answer.as_mut().poll(&mut cx).is_pending());
         assert_eq!(dropped.try_recv(), Err(TryRecvError::Empty));
@@ -177,7 +178,7 @@ mod tests {
             Ok::<_, Infallible>(Response::new(Full::<Bytes>::default()))
         });
         let mut service = ServiceBuilder::new().layer(layer).service(inner);
-        let answer = tower_service::Service::call(&mut service, request());
+        let answer = service.call(request());
         replica.end_the_term().await;
         assert_eq!(answer.await.unwrap().headers()[REASON], "cut");
     }
