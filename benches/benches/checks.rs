@@ -41,7 +41,8 @@ fn main() -> ExitCode {
     let least = || (read_clock(), atomic_pair(), atomic_pair(), atomic_pair());
     let guarded = ("guard, taken and dropped", || drop(term.guard()));
     ratios.compare(guarded, 1.0, ("a clock read and three atomic pairs", least));
-    let whole = ("leader_only of a ready future, made and run", || block_on(term.leader_only(ready(1))));
+    let whole =
+        ("leader_only of a ready future, made and run", || block_on(term.leader_only(ready(1))));
     ratios.compare(whole, 6.0, clock_read);
 
     drop(guard);

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tenure::{Candidacy, DynStore, Elector, ElectionName, Store};
+use tenure::{Candidacy, DynStore, ElectionName, Elector, Store};
 use tenure_postgres::PostgresStore;
 use tenure_sqlite::SqliteStore;
 use tenure_testbed::Postgres;
@@ -35,7 +35,8 @@ fn main() -> Result<ExitCode, Failure> {
         lead(&url, &election)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let directory = tempfile::tempdir()?;
     let sqlite = format!("sqlite:{}", directory.path().join("bench.db").display());
     let postgres = Postgres::start()?;
@@ -114,7 +115,8 @@ async fn measure(name: &str, url: &str) -> Result<bool, Failure> {
     let mut excess: Vec<_> = killed.iter().map(|run| run.took.saturating_sub(run.left)).collect();
     let mut kills: Vec<_> = killed.iter().map(|run| run.took).collect();
     let mut hand_overs: Vec<_> = handed_over.iter().map(|run| run.took).collect();
-    let period = Elector::builder("bench", store).lease_duration(LEASE).build()?.timing().retry_period();
+    let period =
+        Elector::builder("bench", store).lease_duration(LEASE).build()?.timing().retry_period();
     // A look is due within a retry period and a fifth, and a look and an acquire take their time.
     let hand_over_limit = period.mul_f64(1.2) + KILL_SLACK;
     let mut kept = true;
@@ -148,7 +150,8 @@ async fn fail_overs(
         let follower = candidate(store, &election)?;
         let store = store.clone();
         runs.push(tokio::spawn(async move {
-            let follows = follower.leadership().watch().wait_for(|s| s.leader().is_some()).await.map(drop);
+            let follows =
+                follower.leadership().watch().wait_for(|s| s.leader().is_some()).await.map(drop);
             follows.map_err(|_| "the follower stopped")?;
             tokio::time::sleep(LEASE + LEASE / 3 * run as u32 / RUNS as u32).await;
             let record = left_of_the_lease(&store, &election).await?;

@@ -10,8 +10,8 @@ use std::{
 use bytes::Bytes;
 use futures::{FutureExt, executor::block_on};
 use http::{Request, Response, StatusCode, header};
-use http_body_util::Full;
-use tenure::{Clock, Elector, MemoryStore, Term};
+use http_body_util::{BodyExt, Full};
+use tenure::{Clock, Elector, MemoryStore};
 use tenure_benches::Ratios;
 use tenure_tower::LeaderOnlyLayer;
 use tower_layer::Layer;
@@ -63,23 +63,33 @@ fn main() -> ExitCode {
     let term = block_on(leadership.leading()).expect("it leads");
     let clock = Clock::system();
 
-    let mut bare = Handler;
     let mut leading = LeaderOnlyLayer::new(leadership.clone()).layer(Handler);
     let mut plain = LeaderOnlyLayer::new(leadership).without_extension().layer(Handler);
     let mut refusing = LeaderOnlyLayer::new(standby.leadership()).layer(Handler);
 
     let mut ratios = Ratios::default();
     // What no layer that compares the clock with a deadline before the call and at the poll, and that hands on its term,
-    // could do without; and the request itself.
-    let insert = |term: &Term| {
-        let mut request = request();
-        request.extensions_mut().insert(term.clone());
-        request
+    // could do without.
+    let mut extensions = http::Extensions::new();
+    let mut least = || {
+        (clock.now(), clock.now(), extensions.insert(term.clone()).is_some(), extensions.clear())
     };
-    let least = || (clock.now(), clock.now(), insert(&term));
     let against = "two clock reads and an insert";
-    ratios.compare(("leading", || call(&mut leading)), 3.0, (against, least));
-    ratios.compare(("leading, without extension", || call(&mut plain)), 3.0, (against, least));
+    let mut add = |what, service: &mut dyn FnMut()| {
+        let mut bare = Handler;
+        ratios.compare_added((what, service), || drop(call(&mut bare)), 3.0, (against, &mut least));
+    };
+    add("leading", &mut || drop(call(&mut leading)));
+    add("leading, without extension", &mut || drop(call(&mut plain)));
+    // The body is polled under the term as well, which compares the clock once more.
+    let read = |response: Response<_>| BodyExt::collect(response.into_body()).now_or_never();
+    let mut bare = Handler;
+    ratios.compare_added(
+        ("leading, and the body read", || read(call(&mut leading)).is_some()),
+        || BodyExt::collect(call(&mut bare).into_body()).now_or_never().is_some(),
+        3.0,
+        (against, &mut least),
+    );
     let by_hand = || {
         drop(request());
         Response::builder()
@@ -93,7 +103,6 @@ fn main() -> ExitCode {
             )))
     };
     ratios.compare(("refused", || call(&mut refusing)), 2.0, ("the same built by hand", by_hand));
-    ratios.compare(("no layer", || call(&mut bare)), 3.0, (against, least));
 
     drop(standby);
     block_on(candidacy.shutdown()).expect("it stops");

@@ -45,7 +45,31 @@ impl Ratios {
             nanos = nanos.min(time(subject_runs, &mut subject));
             reference_nanos = reference_nanos.min(time(reference_runs, &mut reference));
         }
-        let line = Line { what, against, nanos, reference: reference_nanos, limit };
+        self.add(Line { what, against, nanos, reference: reference_nanos, limit });
+    }
+
+    /// Times what `what` adds to `bare`, against `limit` times `reference`.
+    pub fn compare_added<A, B, C>(
+        &mut self,
+        (what, mut subject): (&'static str, impl FnMut() -> A),
+        mut bare: impl FnMut() -> B,
+        limit: f64,
+        (against, mut reference): (&'static str, impl FnMut() -> C),
+    ) {
+        let runs = [calibrate(&mut subject), calibrate(&mut bare), calibrate(&mut reference)];
+        let mut best = [f64::INFINITY; 3];
+        for _ in 0..ROUNDS {
+            let round = [
+                time(runs[0], &mut subject),
+                time(runs[1], &mut bare),
+                time(runs[2], &mut reference),
+            ];
+            best.iter_mut().zip(round).for_each(|(best, nanos)| *best = best.min(nanos));
+        }
+        self.add(Line { what, against, nanos: best[0] - best[1], reference: best[2], limit });
+    }
+
+    fn add(&mut self, line: Line) {
         println!("{line}");
         self.lines.push(line);
     }
