@@ -26,6 +26,7 @@ pub(in crate::protocol) struct Candidate {
     last: Step,
     changes: Vec<Change>,
     audit: Audit,
+    steps: u32,
 }
 
 impl Candidate {
@@ -86,11 +87,14 @@ impl Candidate {
             last: Step::default(),
             changes: Vec::new(),
             audit: Audit::default(),
+            steps: 0,
         }
     }
 
     /// Goes on by one input, and checks what holds in every step.
     pub(in crate::protocol) fn give(&mut self, input: Input) -> &Step {
+        self.steps += 1;
+        assert!(self.steps < 100_000, "a hot loop at {}", self.now);
         let answered = match &input {
             Input::Reply(reply) => {
                 let call = self.call.take();

@@ -213,6 +213,7 @@ impl World {
 
     fn send(&mut self, member: usize, call: &Call) {
         self.calls.push((self.now, member, call.clone()));
+        assert!(self.calls.len() < 100_000, "a hot loop at {:?}", self.now);
         let fate = (self.network)(self.now, call);
         self.count += 1;
         let number = self.count;
