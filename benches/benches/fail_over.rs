@@ -128,8 +128,12 @@ async fn measure(name: &str, url: &str) -> Result<bool, Failure> {
         times.sort();
         let (median, max) = (times[times.len() / 2], times[times.len() - 1]);
         println!(
-            "{name:<11} {what:<37} min {:>6.1?} median {median:>6.1?} max {max:>6.1?} (at most {median_limit:?}, {max_limit:?})",
-            times[0]
+            "{name:<11} {what:<36} min {:>5} median {:>5} max {:>5} ms (at most {} and {})",
+            times[0].as_millis(),
+            median.as_millis(),
+            max.as_millis(),
+            median_limit.as_millis(),
+            max_limit.as_millis()
         );
         kept &= median <= median_limit && max <= max_limit;
     }

@@ -1,5 +1,6 @@
 //! The commands of the README: `cargo xtask <command>`.
 
+mod bench;
 mod cargo;
 mod servers;
 mod steps;
@@ -26,7 +27,7 @@ impl Failure {
     }
 }
 
-const COMMANDS: &[Command] = &[test::COMMAND];
+const COMMANDS: &[Command] = &[test::COMMAND, bench::COMMAND];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
