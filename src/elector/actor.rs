@@ -245,25 +245,24 @@ impl Actor {
 
     /// Goes on by one input, and makes everything public that came of it before anything else is done.
     fn advance(&mut self, input: Input) -> Step {
-        let mut step = self.step(input);
-        let mut is_over = false;
-        for change in mem::take(&mut step.changes) {
-            is_over |= !self.apply(change);
-        }
-        if is_over {
-            // Whoever saw the deadline pass has read the clock after the protocol did, and has had the last word.
-            let rest = self.step(Input::Over);
-            step = Step {
-                abandon: step.abandon | rest.abandon,
-                call: step.call.or(rest.call),
-                ..rest
-            };
+        let mut asked = Step::default();
+        let mut next = Some(input);
+        while let Some(input) = next.take() {
+            let mut step = self.step(input);
+            let mut is_over = false;
             for change in mem::take(&mut step.changes) {
-                self.apply(change);
+                is_over |= !self.apply(change);
             }
+            if is_over {
+                // Whoever saw the deadline pass has read the clock after the protocol did, and has had the last word.
+                next = Some(Input::Over);
+            } else if step.recount {
+                next = Some(Input::Wake);
+            }
+            asked = asked.then(step);
         }
         self.publish_standing();
-        step
+        asked
     }
 
     fn step(&mut self, input: Input) -> Step {

@@ -6,6 +6,8 @@ mod identity;
 mod thread;
 
 #[cfg(test)]
+mod races;
+#[cfg(test)]
 mod tests;
 
 use std::{any::Any, fmt, future::Future, io, panic::AssertUnwindSafe, pin::pin, sync::Arc};

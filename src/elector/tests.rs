@@ -21,22 +21,22 @@ fn fence(n: i64) -> Fence {
     Fence::try_from(n).unwrap()
 }
 
-struct Fleet {
-    clock: Clock,
-    store: MemoryStore,
+pub(super) struct Fleet {
+    pub(super) clock: Clock,
+    pub(super) store: MemoryStore,
 }
 
 impl Fleet {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let clock = Clock::tokio();
         Self { store: MemoryStore::with_clock(clock.clone()), clock }
     }
 
-    fn builder(&self) -> ElectorBuilder {
+    pub(super) fn builder(&self) -> ElectorBuilder {
         self.builder_on(self.store.clone())
     }
 
-    fn builder_on(&self, store: impl Store) -> ElectorBuilder {
+    pub(super) fn builder_on(&self, store: impl Store) -> ElectorBuilder {
         Elector::builder("shipping", store).lease_duration(LEASE).clock(self.clock.clone())
     }
 

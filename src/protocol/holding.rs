@@ -71,6 +71,7 @@ impl Protocol {
     fn end(&mut self, now: Instant, reason: TermEnd, step: &mut Step) {
         let release = self.tenure_mut().map(|t| t.fence).filter(|_| reason != TermEnd::Lost);
         step.changes.push(Change::Ended(reason));
+        step.recount = true;
         self.relinquish(now, release);
     }
 
@@ -135,6 +136,7 @@ impl Protocol {
                 let (tenure, until) = (tenure.clone(), now + self.timing.drain_timeout());
                 self.state = State::Draining { tenure, reason, until };
                 step.changes.push(Change::Cancelled(reason));
+                step.recount = true;
             }
             State::Draining { reason: current, .. } if reason == TermEnd::Shutdown => {
                 *current = reason;
@@ -147,7 +149,6 @@ impl Protocol {
         let State::Draining { reason, until, .. } = self.state else { return };
         if levels == Levels::default() || now >= until {
             self.end(now, reason, step);
-            self.proceed_relinquishing(now, levels, step);
         } else {
             self.renew_when_due(now, step);
         }

@@ -66,7 +66,7 @@ impl Jitter {
     }
 }
 
-/// How much work of this candidate's term is out. Levels, not events: handed to every step.
+/// How much work of this candidate's term is out. Levels, not events: read just before every step, and handed to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_structs)] // two counts, and whoever drives the protocol must know both
 pub struct Levels {
@@ -175,6 +175,25 @@ pub struct Step {
     pub wake: Option<Instant>,
     /// What to publish, in this order.
     pub changes: Vec<Change>,
+    /// Step again, by [`Input::Wake`], once the changes are public. A term was cancelled or ended here, and whoever began
+    /// to work just before that became known is not in the levels of this step: nothing was judged by them.
+    pub recount: bool,
+}
+
+impl Step {
+    /// What this step and the `next` one ask for together, if nothing was done about this one's call in between.
+    pub(crate) fn then(mut self, next: Self) -> Self {
+        match (next.abandon, self.call.take()) {
+            // It was given up before it was made.
+            (true, Some(_)) => self.call = next.call,
+            (abandon, call) => {
+                self.abandon |= abandon;
+                self.call = call.or(next.call);
+            }
+        }
+        self.changes.extend(next.changes);
+        Self { wake: next.wake, recount: next.recount, ..self }
+    }
 }
 
 /// Where a candidate stands.
@@ -298,7 +317,9 @@ impl Protocol {
             Input::Over => self.expire(now, &mut step),
         }
         self.abandon_overdue(now, jitter, &mut step);
-        self.proceed(now, levels, &mut step);
+        if !step.recount {
+            self.proceed(now, levels, &mut step);
+        }
         step.wake = self.wake(levels);
         step
     }

@@ -91,8 +91,19 @@ impl Candidate {
         }
     }
 
-    /// Goes on by one input, and checks what holds in every step.
+    /// Goes on by one input, and steps again for as long as the levels have to be read again.
     pub(in crate::protocol) fn give(&mut self, input: Input) -> &Step {
+        let mut step = self.step(input);
+        while step.recount {
+            let next = self.step(Input::Wake);
+            step = step.then(next);
+        }
+        self.last = step;
+        &self.last
+    }
+
+    /// Goes on by one step, and checks what holds in every one.
+    pub(in crate::protocol) fn step(&mut self, input: Input) -> Step {
         self.steps += 1;
         assert!(self.steps < 100_000, "a hot loop at {}", self.now);
         let answered = match &input {
@@ -120,10 +131,13 @@ impl Candidate {
                 assert!(*deadline <= *sent + latest, "{deadline} counts from after {sent}");
             }
         }
-        self.audit.settled(&self.protocol, self.now, step.wake);
+        if step.recount {
+            assert!(step.call.is_none(), "judged by old levels: {step:?}");
+        } else {
+            self.audit.settled(&self.protocol, self.now, step.wake);
+        }
         self.changes.extend(step.changes.iter().cloned());
-        self.last = step;
-        &self.last
+        step
     }
 
     pub(in crate::protocol) fn reply(&mut self, reply: Reply) -> &Step {

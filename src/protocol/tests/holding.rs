@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     lease::TermEnd,
-    protocol::{Call, Change, Input, Levels, Phase, Reply},
+    protocol::{Call, Change, Input, Levels, Phase, Reply, Step},
 };
 
 const BUSY: Levels = Levels { guards: 0, in_flight: 1 };
@@ -176,12 +176,45 @@ fn a_voluntary_end_cancels_first_and_renews_while_work_is_out() {
 }
 
 #[test]
-fn a_voluntary_end_without_work_cancels_ends_and_releases_in_one_step() {
+fn a_voluntary_end_without_work_cancels_ends_and_releases_at_once() {
     let mut candidate = Candidate::leading(timing());
     candidate.give(Input::Resign);
     let end = TermEnd::Resigned;
     assert_eq!(candidate.take_changes(), [Change::Cancelled(end), Change::Ended(end)]);
     assert!(candidate.is_releasing());
+}
+
+#[test]
+fn work_that_began_before_the_end_was_public_is_waited_for() {
+    let mut candidate = Candidate::leading(timing());
+    let step = candidate.step(Input::Resign);
+    assert_eq!((step.changes, step.call), (vec![Change::Cancelled(TermEnd::Resigned)], None));
+    candidate.levels = BUSY;
+    candidate.give(Input::Wake);
+    assert_eq!((candidate.phase(), candidate.asked()), (Phase::Draining, None));
+}
+
+#[test]
+fn a_guard_that_was_taken_before_the_end_was_public_is_not_released_over() {
+    let ends: [fn(&mut Candidate) -> Step; 3] = [
+        |candidate| {
+            let _cancelled = candidate.step(Input::Shutdown);
+            candidate.step(Input::Wake)
+        },
+        |candidate| {
+            candidate.sleep(ms(13_500));
+            candidate.step(Input::Wake)
+        },
+        |candidate| candidate.step(Input::Over),
+    ];
+    for end in ends {
+        let mut candidate = Candidate::leading(timing());
+        let step = end(&mut candidate);
+        assert!(matches!(step.changes[..], [Change::Ended(_)]) && step.recount, "{step:?}");
+        candidate.levels = Levels { guards: 1, in_flight: 0 };
+        candidate.give(Input::Wake);
+        assert_eq!((candidate.phase(), candidate.asked()), (Phase::Relinquishing, None));
+    }
 }
 
 #[test]
