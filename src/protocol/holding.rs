@@ -108,9 +108,10 @@ impl Protocol {
             }
             return;
         }
+        let is_ours = outcome.lease().is_some_and(|lease| lease.is_held_by(&self.identity));
         let Some(tenure) = self.tenure_mut() else { return };
         match outcome {
-            Outcome::Won(lease) if lease.fence == tenure.fence => {
+            Outcome::Won(lease) if is_ours && lease.fence == tenure.fence => {
                 tenure.deadline = timing.hold_deadline(sent, lease.ttl);
                 tenure.next_renew = sent + timing.renew_interval();
                 let deadline = tenure.deadline;

@@ -384,7 +384,10 @@ impl Protocol {
                 self.known.saw(Some(&lease), now);
                 self.look_soon(now, jitter, Some(&lease));
             }
-            (CallKind::Acquire, Reply::Acquired(Outcome::Won(lease))) => {
+            // One that shows somebody else as the holder, from a store that breaks its contract, won nothing for us.
+            (CallKind::Acquire, Reply::Acquired(Outcome::Won(lease)))
+                if lease.is_held_by(&self.identity) =>
+            {
                 self.won(now, sent, &lease, step);
             }
             (CallKind::Acquire, Reply::Acquired(Outcome::Lost(lease))) => {

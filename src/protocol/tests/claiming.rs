@@ -201,6 +201,17 @@ fn a_leader_whose_record_was_deleted_places_one_before_it_leads_again() {
 }
 
 #[test]
+fn a_lease_that_shows_another_holder_was_not_won() {
+    for shown in [lease("other", 1, 1), unheld(lease(ME, 1, 1)), released(lease(ME, 1, 1))] {
+        let mut candidate = Candidate::acquiring(timing());
+        candidate.won(shown.clone());
+        assert_eq!(candidate.take_changes(), [], "{shown:?}");
+        candidate.advance_to_call();
+        assert_eq!(candidate.asked(), Some(&Call::Inspect), "what became of it is to be seen");
+    }
+}
+
+#[test]
 fn a_record_that_is_back_with_a_lower_fence_does_not_lower_the_floor() {
     let mut candidate = Candidate::new(timing());
     candidate.inspected(Some(lease("other", 90, 7)));

@@ -142,11 +142,13 @@ fn proof_ends_a_term_at_once_and_leaves_nothing_to_release() {
 }
 
 #[test]
-fn a_renewal_under_another_fence_is_no_confirmation() {
-    let mut candidate = Candidate::leading(timing());
-    candidate.advance_to_call();
-    candidate.won(lease(ME, 2, 2));
-    assert_eq!(candidate.take_changes(), [Change::Ended(TermEnd::Lost)]);
+fn a_renewal_of_another_term_is_no_confirmation() {
+    for renewed in [lease(ME, 2, 2), lease("other", 1, 2), super::released(lease(ME, 1, 2))] {
+        let mut candidate = Candidate::leading(timing());
+        candidate.advance_to_call();
+        candidate.won(renewed.clone());
+        assert_eq!(candidate.take_changes(), [Change::Ended(TermEnd::Lost)], "{renewed:?}");
+    }
 }
 
 #[test]
