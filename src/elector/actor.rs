@@ -6,12 +6,11 @@ use std::{
     future::pending,
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
-    pin::pin,
     sync::Arc,
 };
 
 use futures::{FutureExt, StreamExt};
-use tokio::{select, sync::Notify};
+use tokio::{select, sync::Notify, task::consume_budget};
 
 use super::{Parts, panic_message};
 use crate::{
@@ -86,6 +85,8 @@ impl Actor {
         let mut step = self.advance(Input::Wake);
         loop {
             if let Some(guards) = self.stopped {
+                discard(self.session.take());
+                discard(self.hints.take());
                 return guards;
             }
             step = match step.call {
@@ -105,24 +106,25 @@ impl Actor {
             Ok(session) => session,
             Err(error) => return self.failed(&call, error),
         };
-        let answer = {
-            // A panic inside a store is an error like another; whatever it broke goes with the session.
-            let exchange = AssertUnwindSafe(exchange(&mut session, &call)).catch_unwind();
-            let mut exchange = pin!(exchange);
-            loop {
-                select! {
-                    biased;
-                    answer = &mut exchange => break answer,
-                    input = self.event(wake) => {
-                        let step = self.advance(input);
-                        if step.abandon {
-                            return self.abandoned(&call, step);
-                        }
-                        wake = step.wake;
+        // A panic inside a store is an error like another; whatever it broke goes with the session.
+        let exchange = AssertUnwindSafe(exchange(&mut session, &call)).catch_unwind();
+        let mut exchange = Box::pin(exchange);
+        let answer = loop {
+            select! {
+                biased;
+                answer = &mut exchange => break answer,
+                input = self.event(wake) => {
+                    let step = self.advance(input);
+                    if step.abandon {
+                        discard(exchange);
+                        discard(session);
+                        return self.abandoned(&call, step);
                     }
+                    wake = step.wake;
                 }
             }
         };
+        drop(exchange);
         match answer {
             Ok(answer) => {
                 self.session = Some(session);
@@ -131,7 +133,10 @@ impl Actor {
                     Err(error) => self.failed(&call, error),
                 }
             }
-            Err(panic) => self.failed(&call, panicked(name(&call), &*panic)),
+            Err(panic) => {
+                discard(session);
+                self.failed(&call, panicked(name(&call), &*panic))
+            }
         }
     }
 
@@ -170,7 +175,7 @@ impl Actor {
     }
 
     fn failed(&mut self, call: &Call, error: StoreError) -> Step {
-        self.store_failed(call, error);
+        self.store_failed(name(call), error);
         self.advance(Input::Reply(Reply::Failed))
     }
 
@@ -180,13 +185,13 @@ impl Actor {
         if self.stopped.is_none() {
             let limit = self.parts.timing.operation_timeout();
             let text = format!("`{}` was not answered within {limit:?}", name(call));
-            self.store_failed(call, StoreError::transient(text));
+            self.store_failed(name(call), StoreError::transient(text));
         }
         step
     }
 
-    fn store_failed(&mut self, call: &Call, error: StoreError) {
-        telemetry::store_failed(&self.parts.election, name(call), &error);
+    fn store_failed(&self, operation: &str, error: StoreError) {
+        telemetry::store_failed(&self.parts.election, operation, &error);
         self.publisher.failed(LastError::Store(Arc::new(error)));
     }
 
@@ -204,7 +209,11 @@ impl Actor {
             };
             let hint = async {
                 match &mut self.hints {
-                    Some(hints) => hints.next().await,
+                    Some(hints) => {
+                        // A stream that always has one more would keep this thread from all other electors.
+                        consume_budget().await;
+                        AssertUnwindSafe(hints.next()).catch_unwind().await
+                    }
                     None => pending().await,
                 }
             };
@@ -219,8 +228,12 @@ impl Actor {
                 }
                 () = timer => return Input::Wake,
                 hint = hint => match hint {
-                    Some(()) => return Input::Hint,
-                    None => self.hints = None,
+                    Ok(Some(())) => return Input::Hint,
+                    Ok(None) => discard(self.hints.take()),
+                    Err(panic) => {
+                        discard(self.hints.take());
+                        self.store_failed("hints", panicked("hints", &*panic));
+                    }
                 }
             }
         }
@@ -422,6 +435,12 @@ async fn exchange(session: &mut DynSession, call: &Call) -> Result<Reply, StoreE
         Call::Renew(request) => Reply::Renewed(session.renew(request).await?),
         Call::Release(request) => Reply::Released(session.release(request).await?),
     })
+}
+
+/// Drops what came from a store. That may panic as well, and is nothing to end an elector for.
+fn discard<T>(of_the_store: T) {
+    // The panic hook has reported it, and whatever broke is gone.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(of_the_store)));
 }
 
 fn panicked(operation: &str, panic: &(dyn Any + Send)) -> StoreError {

@@ -6,6 +6,8 @@ mod identity;
 mod thread;
 
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod races;
 #[cfg(test)]
 mod tests;
