@@ -22,6 +22,15 @@ impl Stamp {
         Self(Clock::system().now().as_nanos())
     }
 
+    /// A reading that was written down in microseconds.
+    ///
+    /// # Panics
+    /// If it is negative.
+    #[must_use]
+    pub fn from_micros(micros: i64) -> Self {
+        Self(u64::try_from(micros).expect("no clock shows less than zero").saturating_mul(1_000))
+    }
+
     /// How long ago it was.
     #[must_use]
     pub fn age(self) -> Duration {

@@ -26,7 +26,7 @@ impl SqliteFile {
         self.directory.path().join("elections.db")
     }
 
-    async fn connect(&self) -> SqliteConnection {
+    pub(crate) async fn connect(&self) -> SqliteConnection {
         SqliteConnectOptions::new().filename(self.path()).connect().await.unwrap()
     }
 }

@@ -1,8 +1,9 @@
 //! What is left when terms are over. In a test program of its own: it counts what the whole process has.
 
-use std::{fs, time::Duration};
+use std::{fs, future::pending, time::Duration};
 
-use tenure::{DynStore, Elector, StopError};
+use futures::future::join;
+use tenure::{DynStore, Elector, StopError, Term};
 use tenure_tests::wait_until;
 use tokio::{runtime::Runtime, sync::oneshot};
 
@@ -33,29 +34,27 @@ fn one_term(store: &DynStore, runtime: &Runtime, number: usize) {
     let elector = Elector::builder("hundred", store.clone()).lease_duration(Duration::from_secs(2));
     let elector = elector.payload(vec![7; 1024]).build().unwrap();
     let leadership = elector.leadership();
+    // Ends with the term, by no means of its own.
+    let endless = async |term: &Term| term.leader_only(pending::<()>()).await.unwrap_err();
     let work = async {
         let term = leadership.leading().await.unwrap();
-        let endless = term.spawn(std::future::pending::<()>());
         let blocking = term.spawn_blocking(|guard| guard.term().is_live());
         assert!(blocking.await.unwrap().unwrap());
         assert_eq!(term.leader_only(async { 1 }).await, Ok(1));
-        endless
+        drop(term.spawn(pending::<()>()));
+        term
     };
     let stopped: Result<(), StopError> = runtime.block_on(async {
         if number.is_multiple_of(2) {
             let candidacy = elector.spawn();
-            let endless = work.await;
-            let stopped = candidacy.shutdown().await;
-            endless.await.unwrap().unwrap_err();
-            return stopped;
+            let term = work.await;
+            return join(candidacy.shutdown(), endless(&term)).await.0;
         }
         let (shut_down, shutdown) = oneshot::channel();
         let running = tokio::spawn(elector.run(async { drop(shutdown.await) }));
-        let endless = work.await;
+        let term = work.await;
         shut_down.send(()).unwrap();
-        let stopped = running.await.unwrap();
-        endless.await.unwrap().unwrap_err();
-        stopped
+        join(running, endless(&term)).await.0.unwrap()
     });
     stopped.unwrap();
 }

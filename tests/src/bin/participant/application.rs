@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use tenure::{Leadership, Term};
+use tenure::{Candidacy, Elector, Leadership, Term};
 use tenure_tests::{Event, Stamp};
 use tokio::runtime::{Builder, Runtime};
 
@@ -36,6 +36,12 @@ impl Application {
             }
         });
         Ok(Self { runtime, leadership, reporter })
+    }
+
+    /// Has the candidate take part.
+    pub(crate) fn spawn(&self, elector: Elector) -> Candidacy {
+        let _entered = self.runtime.enter();
+        elector.spawn()
     }
 
     /// Does work that was admitted like a request.

@@ -26,7 +26,8 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let application = Application::start(leadership.clone(), reporter.clone())?;
     observer::start(&leadership, &reporter)?;
     reporter.say(Event::Joined { identity: elector.identity().to_string() });
-    let candidacy = elector.spawn();
+    // Like an application would, on its own runtime: which must not matter.
+    let candidacy = application.spawn(elector);
 
     for line in io::stdin().lock().lines() {
         match serde_json::from_str(&line?)? {

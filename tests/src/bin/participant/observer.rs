@@ -16,9 +16,9 @@ const SAY: Duration = Duration::from_millis(20);
 const FROZEN: Duration = Duration::from_millis(500);
 
 pub(crate) fn start(leadership: &Leadership, reporter: &Reporter) -> io::Result<()> {
-    let spawn = |name: &str, work: fn(Leadership, Reporter)| {
+    let spawn = |name: &str, work: fn(&Leadership, &Reporter)| {
         let (leadership, reporter) = (leadership.clone(), reporter.clone());
-        thread::Builder::new().name(name.into()).spawn(move || work(leadership, reporter))
+        thread::Builder::new().name(name.into()).spawn(move || work(&leadership, &reporter))
     };
     spawn("looks", look)?;
     spawn("transitions", report_transitions)?;
@@ -36,14 +36,14 @@ struct Found {
     said: Stamp,
 }
 
-fn look(leadership: Leadership, reporter: Reporter) {
+fn look(leadership: &Leadership, reporter: &Reporter) {
     let mut found: Option<Found> = None;
     let mut last = Stamp::now();
     loop {
         // Read first: what was not over when it is asked was not over then, if it was known by then.
         let at = Stamp::now();
         if at - last > FROZEN {
-            let refusal = found.as_ref().map(|found| ask(&leadership, &found.term));
+            let refusal = found.as_ref().map(|found| ask(leadership, &found.term));
             let slept_ms = u64::try_from((at - last).as_millis()).unwrap_or(u64::MAX);
             reporter.say(Event::Woke { slept_ms, refusal });
         }
@@ -85,7 +85,7 @@ fn ask(leadership: &Leadership, term: &Term) -> Refusal {
     }
 }
 
-fn report_transitions(leadership: Leadership, reporter: Reporter) {
+fn report_transitions(leadership: &Leadership, reporter: &Reporter) {
     let mut transitions = leadership.transitions();
     block_on(async {
         while let Some(transition) = transitions.next().await {
@@ -103,7 +103,7 @@ fn report_transitions(leadership: Leadership, reporter: Reporter) {
     });
 }
 
-fn report_errors(leadership: Leadership, reporter: Reporter) {
+fn report_errors(leadership: &Leadership, reporter: &Reporter) {
     let mut status = leadership.watch();
     let mut said: Option<String> = None;
     block_on(async {
