@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use futures::executor::block_on;
+
 use super::*;
 use crate::{
     ElectionName, Expiry, Fence, LastError, LeaderOnlyError, MemoryStore, Phase, TermEnd,
@@ -424,10 +426,41 @@ fn a_candidate_needs_no_runtime_of_its_callers() {
         .build()
         .unwrap()
         .spawn();
-    let term = futures::executor::block_on(candidacy.leadership().leading()).unwrap();
+    let term = block_on(candidacy.leadership().leading()).unwrap();
     assert!(term.is_live());
-    futures::executor::block_on(candidacy.shutdown()).unwrap();
+    block_on(candidacy.shutdown()).unwrap();
     assert!(!term.is_live());
+}
+
+/// On the system's clock, since this is about threads: all electors of a process share one.
+#[test]
+fn a_status_that_somebody_looks_at_for_long_holds_up_no_elector() {
+    let store = MemoryStore::new();
+    let lease = Duration::from_secs(2);
+    let spawn = |name| {
+        let builder = Elector::builder(name, store.clone()).lease_duration(lease);
+        builder.build().unwrap().spawn()
+    };
+    let (looked_at, other) = (spawn("looked-at"), spawn("other"));
+    let term = block_on(looked_at.leadership().leading()).unwrap();
+    let others = block_on(other.leadership().leading()).unwrap();
+
+    let (watch, mut waiting) = (looked_at.leadership().watch(), looked_at.leadership().watch());
+    let kept = watch.borrow();
+    let resigned = looked_at.resign();
+    let looked = waiting.wait_for(|status| {
+        // Takes longer than any term lasts without a renewal, and asks again meanwhile.
+        std::thread::sleep(lease);
+        let now = looked_at.leadership().status();
+        status.leader() == now.leader() && term.end().is_some()
+    });
+    block_on(looked).unwrap();
+    block_on(resigned);
+    assert_eq!(term.end(), Some(TermEnd::Resigned));
+    assert!(others.is_live(), "{:?}", others.end());
+    drop(kept);
+    block_on(looked_at.shutdown()).unwrap();
+    block_on(other.shutdown()).unwrap();
 }
 
 #[test]

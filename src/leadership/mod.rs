@@ -8,6 +8,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod transition;
+mod watch;
 
 use std::{
     fmt,
@@ -15,13 +16,14 @@ use std::{
     sync::Arc,
 };
 
-use tokio::sync::watch;
+use tokio::sync::watch::Receiver;
 
 pub use self::{
     if_leader::{IfLeader, LeaderOnlyError},
     status::{LastError, Leader, Status},
     terms::Terms,
     transition::{Transition, Transitions},
+    watch::StatusWatch,
 };
 pub(crate) use self::{publisher::Publisher, requests::Requests};
 use crate::{
@@ -57,7 +59,7 @@ use crate::{
 /// ```
 #[derive(Clone)]
 pub struct Leadership {
-    status: watch::Receiver<Status>,
+    status: Receiver<Status>,
     names: Arc<Names>,
     requests: Arc<Requests>,
 }
@@ -111,10 +113,8 @@ impl Leadership {
     ///
     /// The last status stays readable after the elector is gone, and is then *stopped*.
     #[must_use]
-    pub fn watch(&self) -> watch::Receiver<Status> {
-        let mut status = self.status.clone();
-        status.mark_unchanged();
-        status
+    pub fn watch(&self) -> StatusWatch {
+        StatusWatch::new(self.status.clone())
     }
 
     /// The election.
@@ -136,8 +136,8 @@ impl Leadership {
     pub fn leading(
         &self,
     ) -> impl Future<Output = Result<Term, Stopped>> + Send + Sync + 'static + use<> {
-        let status = self.status.clone();
-        wait_for(status, Status::term)
+        let mut status = self.status.clone();
+        async move { wait_for(&mut status, Status::term).await }
     }
 
     /// Runs `work` if this candidate leads when the future is first polled, and drops it when that term is cancelled:
@@ -247,11 +247,11 @@ impl Leadership {
     /// may be dropped. Awaited inside of work that the hand-over waits for, it waits for itself.
     pub fn resign(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
         let ticket = self.requests.request_resign();
-        let status = self.status.clone();
+        let mut status = self.status.clone();
         let done = move |status: &Status| (status.known.resigns_done >= ticket).then_some(());
         async move {
             // An elector that has stopped leads no more, which is what was asked for.
-            let _ = wait_for(status, done).await;
+            let _ = wait_for(&mut status, done).await;
         }
     }
 
@@ -291,8 +291,8 @@ pub struct Stopped;
 
 /// The first answer that `ask` gives to a status. Every status is asked, also the current one.
 async fn wait_for<T>(
-    mut status: watch::Receiver<Status>,
-    ask: impl Fn(&Status) -> Option<T>,
+    status: &mut Receiver<Status>,
+    mut ask: impl FnMut(&Status) -> Option<T>,
 ) -> Result<T, Stopped> {
     loop {
         let current = status.borrow_and_update().clone();
