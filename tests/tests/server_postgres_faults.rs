@@ -13,7 +13,6 @@ use std::{
     time::Duration,
 };
 
-use futures::executor::block_on;
 use scenarios::{Ground, ended, grounds::PostgresServer, in_process::Leader, runtime};
 use tenure::{Elector, LastError};
 use tenure_postgres::{
@@ -73,10 +72,7 @@ fn a_pool_that_replaces_its_connections_every_second_costs_no_term() {
     let elector = Elector::builder("short-lived", store.clone())
         .lease_duration(Duration::from_secs(2))
         .renew_interval(Duration::from_millis(100));
-    let candidacy = elector.build().unwrap().spawn();
-    let leadership = candidacy.leadership();
-    let term = block_on(leadership.leading()).unwrap();
-    let leader = Leader { store, candidacy, leadership, term };
+    let leader = Leader::of(elector, store);
     leader.renews(100);
     let opened = opened.load(Ordering::SeqCst);
     assert!(opened >= 4, "only {opened} connections were opened");
@@ -112,13 +108,17 @@ fn a_locked_row_stops_its_own_election_and_no_other_in_the_table() {
     bystander.says("it leads all the time", |event| {
         matches!(*event, Event::Live { fence, to, .. } if fence == other.fence && to > unlocked)
     });
-    assert!(free.timeline().see(|entries| !entries.iter().any(is_failure)));
+    assert!(free.timeline().see(|entries| !entries.iter().any(is_affected)));
     locked.judge(2);
     free.judge(1);
 }
 
-fn is_failure(entry: &Entry) -> bool {
-    matches!(entry.event, Event::Failed { .. } | Event::Ended { .. })
+/// A call that took too long on a busy machine is another matter.
+fn is_affected(entry: &Entry) -> bool {
+    match &entry.event {
+        Event::Failed { error, .. } => error.contains("lock"),
+        event => matches!(event, Event::Ended { .. }),
+    }
 }
 
 #[test]
@@ -151,7 +151,10 @@ fn a_renewal_that_falls_into_a_black_hole_is_repeated_on_a_fresh_connection_in_t
     server.store();
     let proxy = Proxy::start(server.0.addr()).unwrap();
     let url = format!("postgres://postgres@{}/postgres?application_name=hole", proxy.addr());
-    let leader = Leader::elect("hole", Faulty::new(PostgresStore::new(&url).unwrap()));
+    let store = Faulty::new(PostgresStore::new(&url).unwrap());
+    // So that a busy machine has time for a connection, too.
+    let elector = Elector::builder("hole", store.clone()).lease_duration(Duration::from_secs(6));
+    let leader = Leader::of(elector, store);
     leader.renews(1);
     let before = connections_of(server, "hole");
     proxy.black_hole();

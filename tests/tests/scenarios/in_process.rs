@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures::executor::block_on;
-use tenure::{Candidacy, Elector, Leadership, Term};
+use tenure::{Candidacy, Elector, ElectorBuilder, Leadership, Term};
 use tenure_tests::{faults::Faulty, wait_until};
 use tokio::runtime::Builder;
 
@@ -27,7 +27,11 @@ pub(crate) struct Leader {
 
 impl Leader {
     pub(crate) fn elect(election: &str, store: Faulty) -> Self {
-        let elector = Elector::builder(election, store.clone()).lease_duration(LEASE);
+        Self::of(Elector::builder(election, store.clone()).lease_duration(LEASE), store)
+    }
+
+    /// Of an elector with settings of its own.
+    pub(crate) fn of(elector: ElectorBuilder, store: Faulty) -> Self {
         let candidacy = elector.build().unwrap().spawn();
         let leadership = candidacy.leadership();
         let term = block_on(leadership.leading()).unwrap();
