@@ -93,6 +93,11 @@ pub(crate) fn is_busy(error: &sqlx::Error) -> bool {
     matches!(primary_code(error), Some(BUSY | LOCKED))
 }
 
+/// Whether somebody left a transaction open on the connection.
+pub(crate) fn is_open_transaction(error: &sqlx::Error) -> bool {
+    says(error, "within a transaction")
+}
+
 /// Whether the table is not there.
 pub(crate) fn is_missing_table(error: &sqlx::Error) -> bool {
     says(error, "no such table")
@@ -103,6 +108,10 @@ fn judge(error: &sqlx::Error, source: &Source) -> (StoreErrorKind, String) {
         sqlx::Error::Database(_) if is_missing_table(error) => {
             (Fatal, "{table} is missing: call `ensure_schema()`, or run what `schema_sql()` gives")
         }
+        sqlx::Error::Database(_) if is_open_transaction(error) => (
+            Transient,
+            "the pool gave out a connection with an open transaction, which was rolled back",
+        ),
         sqlx::Error::Database(_) => match (primary_code(error), source) {
             (Some(CANTOPEN), Source::File(file)) => return (Fatal, why_not_open(file)),
             (Some(CANTOPEN), Source::Pool(_)) => (Fatal, "{file} cannot be opened"),

@@ -19,8 +19,8 @@
 //!   suspended and which nobody can set. The wall clock takes no part in it.
 //! - **Restarts of the host** are noticed by its boot id. What was written before one is never taken for expired; it is
 //!   judged by watching it, for one whole lease.
-//! - **One statement per operation**, without explicit transactions, in WAL mode: readers are never blocked, writers wait
-//!   for each other no longer than the call may take.
+//! - **One statement per operation**, without explicit transactions (but on a pool of yours), in WAL mode: readers are never
+//!   blocked, writers wait for each other no longer than the call may take.
 //! - **Followers only read**; losing a lease writes nothing.
 //!
 //! The file must lie on a local file system: SQLite's locks do not work over a network. Processes in containers may

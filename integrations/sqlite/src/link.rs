@@ -8,7 +8,7 @@ use sqlx::{
 };
 use tenure::store::Slot;
 
-use crate::{setup::File, table::Statement};
+use crate::{error::is_open_transaction, setup::File, table::Statement};
 
 /// Where connections come from.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ impl Link {
         statement: Statement<'_>,
     ) -> Result<Vec<SqliteRow>, sqlx::Error> {
         match &self.source {
-            Source::Pool(pool) => statement.fetch_all(&mut *pool.acquire().await?).await,
+            Source::Pool(pool) => in_transaction(&mut *pool.acquire().await?, statement).await,
             Source::File(file) => {
                 let found = FileId::of(&file.path);
                 // What is written to a file that was replaced or deleted, nobody else would ever see.
@@ -82,6 +82,27 @@ impl Link {
             let _ = opened.connection.close().await;
         }
     }
+}
+
+/// In a transaction of its own, which can't be begun on a connection on which somebody left one open: what is written in
+/// that one may never be committed, and nobody else would see it. Dropped, it is rolled back.
+async fn in_transaction(
+    connection: &mut SqliteConnection,
+    statement: Statement<'_>,
+) -> Result<Vec<SqliteRow>, sqlx::Error> {
+    let error = match connection.begin().await {
+        Ok(mut transaction) => {
+            let rows = statement.fetch_all(&mut *transaction).await?;
+            transaction.commit().await?;
+            return Ok(rows);
+        }
+        Err(error) => error,
+    };
+    if is_open_transaction(&error) {
+        // Whoever began it has given the connection back, and can't commit it any more.
+        sqlx::raw_sql("ROLLBACK").execute(connection).await?;
+    }
+    Err(error)
 }
 
 async fn open(

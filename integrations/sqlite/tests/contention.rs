@@ -4,7 +4,10 @@
 use std::{path::Path, time::Duration};
 
 use futures::FutureExt;
-use sqlx::{Connection, SqliteConnection, SqlitePool, sqlite::SqliteConnectOptions};
+use sqlx::{
+    Connection, SqliteConnection, SqlitePool,
+    sqlite::{SqliteConnectOptions, SqlitePoolOptions},
+};
 use tempfile::TempDir;
 use tenure::{
     ElectionName, Identity, Lease, Store,
@@ -183,4 +186,25 @@ async fn a_pool_lends_a_connection_for_each_call() {
     while pool.num_idle() < pool.size() as usize {
         sleep(Duration::from_millis(5)).await;
     }
+}
+
+/// What is written inside a transaction that somebody left open in the pool may never be committed: nobody else sees it,
+/// and nobody may lead by it.
+#[tokio::test]
+async fn a_pooled_connection_with_an_open_transaction_wins_nothing() {
+    let database = Database::new().await;
+    let options = SqliteConnectOptions::new().filename(database.directory.path().join("leases.db"));
+    let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.unwrap();
+    let mut session =
+        SqliteStore::from_pool(pool.clone()).session(&ElectionName::new("e").unwrap());
+    let request = AcquireRequest::new(identity(), None, LEASE);
+
+    sqlx::raw_sql("BEGIN").execute(&pool).await.unwrap();
+    let error = session.acquire(&request).await.unwrap_err();
+    assert!(error.is_retryable() && error.to_string().contains("open transaction"), "{error}");
+    assert_eq!(database.store.leaders().await.unwrap(), []);
+
+    // That transaction is over, and the pool's connection as good as new.
+    won(session.acquire(&request).await.unwrap());
+    assert_eq!(database.store.leaders().await.unwrap().len(), 1);
 }
