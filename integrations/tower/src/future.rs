@@ -71,9 +71,9 @@ where
             StateProj::Leading { work, wake, in_flight } => {
                 let admitted = in_flight.as_ref().expect("taken only when this future is done");
                 let polled = ready!(admitted.poll_with(wake, cx, |cx| work.poll(cx)));
-                let admitted = in_flight.take().expect("just seen");
                 match polled {
                     Ok(Ok(response)) => {
+                        let admitted = in_flight.take().expect("just seen");
                         Ok(response.map(|body| LeaderBody::leading(body, admitted)))
                     }
                     Ok(Err(error)) => Err(error),
@@ -85,7 +85,8 @@ where
             }
             StateProj::Done => panic!("polled after it had given its response"),
         };
-        // What worked on the request goes now, not whenever the caller drops this future.
+        // What worked on the request goes now, not whenever the caller drops this future, and only after it what counts the
+        // request.
         state.set(State::Done);
         Poll::Ready(output)
     }
@@ -111,7 +112,7 @@ impl<F, G> fmt::Debug for LeaderFuture<F, G> {
 
 #[cfg(test)]
 mod tests {
-    use std::{convert::Infallible, future::pending, pin::pin, task::Waker};
+    use std::{convert::Infallible, future::pending, pin::pin, task::Waker, time::Duration};
 
     use bytes::Bytes;
     use http::{Request, StatusCode, header::RETRY_AFTER};
@@ -181,5 +182,43 @@ mod tests {
         let answer = service.call(request());
         replica.end_the_term().await;
         assert_eq!(answer.await.unwrap().headers()[REASON], "cut");
+    }
+
+    /// Drops slowly, and says whether the term still waited for it at the end.
+    struct Cleanup {
+        term: Term,
+        waited_for: Option<oneshot::Sender<bool>>,
+    }
+
+    impl Drop for Cleanup {
+        fn drop(&mut self) {
+            // Longer than an elector takes to end a term without work.
+            std::thread::sleep(Duration::from_millis(200));
+            let _ = self.waited_for.take().unwrap().send(self.term.may_finish());
+        }
+    }
+
+    /// The elector goes on, on its own thread, while the handler is being dropped.
+    #[tokio::test]
+    async fn a_hand_over_also_waits_for_what_a_failed_handler_leaves_to_be_dropped() {
+        let candidacy = Replica::elector().spawn();
+        let term = candidacy.leadership().leading().await.unwrap();
+        let layer = LeaderOnlyLayer::new(candidacy.leadership());
+        let (waited_for, was_waited_for) = oneshot::channel();
+        let mut cleanup = Some(Cleanup { term: term.clone(), waited_for: Some(waited_for) });
+        let inner = service_fn(move |_: Request<()>| {
+            let cleanup = cleanup.take();
+            std::future::poll_fn(move |_| {
+                let _owned = &cleanup;
+                Poll::Ready(Err::<Response<Full<Bytes>>, _>("out of paper"))
+            })
+        });
+        let mut service = ServiceBuilder::new().layer(layer).service(inner);
+        let answer = service.call(request());
+        let resigned = candidacy.resign();
+        term.cancelled().await;
+        answer.await.unwrap_err();
+        assert!(was_waited_for.await.unwrap(), "the term ended before the handler was dropped");
+        resigned.await;
     }
 }
