@@ -203,7 +203,7 @@ pub trait Session: Send + 'static {
         request: &AcquireRequest,
     ) -> impl Future<Output = Result<Outcome, StoreError>> + Send;
 
-    /// Extends the term. Losing is proof that the term is over.
+    /// Extends the term. Losing is proof that the term is over; so is a table that is gone, with all records in it.
     ///
     /// # Errors
     /// [`StoreError`]; the outcome is unknown.

@@ -4,7 +4,7 @@ use futures::future::join_all;
 use tenure::{Store, store::Session};
 
 use crate::{
-    bench::{Bench, ExpectStore, LONG, at_once, won},
+    bench::{Bench, ExpectStore, LONG, at_once, lost, won},
     subject::{Subject, Unsupported},
 };
 
@@ -51,7 +51,7 @@ pub(crate) async fn to_create_the_schema_again_leaves_the_records<S: Subject>(
     Ok(())
 }
 
-pub(crate) async fn without_a_schema_every_call_fails_until_there_is_one<S: Subject>(
+pub(crate) async fn without_a_schema_a_term_is_lost_and_every_other_call_fails<S: Subject>(
     bench: Bench<S>,
 ) -> Result<(), Unsupported> {
     let mut leader = bench.candidate("the leader").await;
@@ -63,6 +63,8 @@ pub(crate) async fn without_a_schema_every_call_fails_until_there_is_one<S: Subj
         let claim = leader.request(Some(&term), LONG);
         let claimed = leader.session.acquire(&claim).await;
         assert!(claimed.as_ref().is_err_and(|error| error.is_fatal()), "{claimed:?}");
+        // For a leader it is proof: nobody's record says any more that it leads.
+        assert_eq!(lost(leader.renew(term.fence, LONG).await), None);
     }
     if bench.subject.administration().is_ok() {
         let pinged = bench.store.ping().await;

@@ -106,7 +106,7 @@ macro_rules! __with_obligations {
                 a_record_can_be_compared_byte_by_byte
                 all_replicas_may_create_the_schema_at_once
                 to_create_the_schema_again_leaves_the_records
-                without_a_schema_every_call_fails_until_there_is_one
+                without_a_schema_a_term_is_lost_and_every_other_call_fails
             }
             cancellation {
                 a_look_may_be_dropped_at_any_point

@@ -45,5 +45,5 @@ suite!(async || InMemory::default(), unsupported: [
     "fences::a_fence_rises_over_a_restored_record_for_who_has_seen_nothing",
     "schema::a_record_can_be_compared_byte_by_byte",
     "schema::all_replicas_may_create_the_schema_at_once",
-    "schema::without_a_schema_every_call_fails_until_there_is_one",
+    "schema::without_a_schema_a_term_is_lost_and_every_other_call_fails",
 ]);

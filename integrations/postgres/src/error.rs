@@ -92,6 +92,11 @@ pub(crate) fn sqlstate(error: &sqlx::Error) -> Option<&str> {
     Some(error.try_downcast_ref::<sqlx::postgres::PgDatabaseError>()?.code())
 }
 
+/// Whether the table is not there, or not even its schema.
+pub(crate) fn is_missing_table(error: &sqlx::Error) -> bool {
+    matches!(sqlstate(error), Some("42P01" | "3F000"))
+}
+
 /// Whether a connection that had been idle turned out to be closed, by a restart, a pooler or a time limit. That may be
 /// tried again on a fresh one within the same call: nothing that tenure sends does harm if it is executed twice.
 pub(crate) fn is_disconnect(error: &sqlx::Error) -> bool {

@@ -8,7 +8,12 @@ use tenure::{
     store::{AcquireRequest, Outcome, PlaceRequest, ReleaseRequest, RenewRequest, Session},
 };
 
-use crate::{error::store_error, link::Link, record, table::Table};
+use crate::{
+    error::{is_missing_table, store_error},
+    link::Link,
+    record,
+    table::Table,
+};
 
 /// The session of a [`PostgresStore`](crate::PostgresStore): one elector's own connection, opened when it is first used,
 /// and anew when it broke.
@@ -35,9 +40,11 @@ impl PostgresSession {
         read: fn(&[PgRow]) -> Result<T, sqlx::Error>,
     ) -> Result<T, StoreError> {
         let answer = self.link.ask(statement).await.and_then(|rows| read(&rows));
-        answer.map_err(|error| {
-            store_error(&format!("{attempt} {:?}", self.election), &self.table, error)
-        })
+        answer.map_err(|error| self.error(attempt, error))
+    }
+
+    fn error(&self, attempt: &str, error: sqlx::Error) -> StoreError {
+        store_error(&format!("{attempt} {:?}", self.election), &self.table, error)
     }
 }
 
@@ -62,7 +69,13 @@ impl Session for PostgresSession {
 
     async fn renew(&mut self, request: &RenewRequest) -> Result<Outcome, StoreError> {
         let statement = self.table.renew(&self.election, request);
-        self.ask("renew the lease of", &statement, record::outcome).await
+        let answer = self.link.ask(&statement).await;
+        match answer.and_then(|rows| record::outcome(&rows)) {
+            // The record went with its table, which is proof that the term is over. What someone has to mend shows at
+            // the next look.
+            Err(error) if is_missing_table(&error) => Ok(Outcome::Lost(None)),
+            outcome => outcome.map_err(|error| self.error("renew the lease of", error)),
+        }
     }
 
     async fn release(&mut self, request: &ReleaseRequest) -> Result<Outcome, StoreError> {

@@ -103,6 +103,15 @@ pub(crate) fn is_missing_table(error: &sqlx::Error) -> bool {
     says(error, "no such table")
 }
 
+/// Whether the record is gone for certain: with its table, or with the whole file.
+pub(crate) fn is_gone(error: &sqlx::Error, source: &Source) -> bool {
+    let is_file_gone = |file: &File| matches!(file.path.try_exists(), Ok(false));
+    match source {
+        Source::File(file) if primary_code(error) == Some(CANTOPEN) => is_file_gone(file),
+        _ => is_missing_table(error),
+    }
+}
+
 fn judge(error: &sqlx::Error, source: &Source) -> (StoreErrorKind, String) {
     let (kind, advice) = match error {
         sqlx::Error::Database(_) if is_missing_table(error) => {

@@ -9,7 +9,7 @@ use tenure::{
 
 use crate::{
     clock::Reading,
-    error::store_error,
+    error::{is_gone, store_error},
     link::{Link, Source},
     record,
     table::{Statement, Table},
@@ -37,26 +37,28 @@ impl SqliteSession {
         Self { link: Link::new(source.clone(), limit), source, table, election }
     }
 
-    async fn look(&mut self, attempt: &str) -> Result<Option<Lease>, StoreError> {
+    async fn look(&mut self) -> Result<Option<Lease>, sqlx::Error> {
         let now = Reading::now();
         let answer = self.link.ask(self.table.inspect(&self.election)).await;
-        let found = answer.and_then(|rows| record::found(&rows, now));
-        found.map_err(|error| self.error(attempt, error))
+        answer.and_then(|rows| record::found(&rows, now))
     }
 
     /// Executes a conditional write. Where it matched nothing it wrote nothing, and a look says what is in the way.
+    async fn write(&mut self, write: Statement<'_>, now: Reading) -> Result<Outcome, sqlx::Error> {
+        let answer = self.link.ask(write).await;
+        match answer.and_then(|rows| record::found(&rows, now))? {
+            Some(lease) => Ok(Outcome::Won(lease)),
+            None => self.look().await.map(Outcome::Lost),
+        }
+    }
+
     async fn attempt(
         &mut self,
         attempt: &str,
         write: Statement<'_>,
         now: Reading,
     ) -> Result<Outcome, StoreError> {
-        let answer = self.link.ask(write).await;
-        let written = answer.and_then(|rows| record::found(&rows, now));
-        match written.map_err(|error| self.error(attempt, error))? {
-            Some(lease) => Ok(Outcome::Won(lease)),
-            None => self.look(attempt).await.map(Outcome::Lost),
-        }
+        self.write(write, now).await.map_err(|error| self.error(attempt, error))
     }
 
     fn error(&self, attempt: &str, error: sqlx::Error) -> StoreError {
@@ -66,7 +68,7 @@ impl SqliteSession {
 
 impl Session for SqliteSession {
     async fn inspect(&mut self) -> Result<Option<Lease>, StoreError> {
-        self.look("look at the lease of").await
+        self.look().await.map_err(|error| self.error("look at the lease of", error))
     }
 
     async fn place(&mut self, request: &PlaceRequest) -> Result<Lease, StoreError> {
@@ -89,7 +91,12 @@ impl Session for SqliteSession {
     async fn renew(&mut self, request: &RenewRequest) -> Result<Outcome, StoreError> {
         let (election, now) = (self.election.clone(), Reading::now());
         let write = self.table.renew(&election, request, now)?;
-        self.attempt("renew the lease of", write, now).await
+        match self.write(write, now).await {
+            // The record went with its table or its file, which is proof that the term is over. What someone has to mend
+            // shows at the next look.
+            Err(error) if is_gone(&error, &self.source) => Ok(Outcome::Lost(None)),
+            outcome => outcome.map_err(|error| self.error("renew the lease of", error)),
+        }
     }
 
     async fn release(&mut self, request: &ReleaseRequest) -> Result<Outcome, StoreError> {

@@ -50,8 +50,7 @@ pub(crate) fn a_leader_whose_table_was_dropped_steps_down_until_it_is_back(groun
     let first = fleet.leader();
     ground.execute("DROP TABLE leader_election");
     let leader = &replicas[first.participant];
-    let ends = |event: &Event| matches!(event, Event::Ended { fence, .. } if *fence == first.fence);
-    let end = leader.says("it steps down", ends);
+    let end = leader.says("it steps down", ended(first.fence, "Lost"));
     let late = end.at - fleet.term(first.fence).until;
     assert!(late <= BUSY, "{late:?} late");
     for replica in &replicas {
