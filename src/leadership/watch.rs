@@ -34,6 +34,15 @@ impl StatusWatch {
         Self(status)
     }
 
+    /// The receiver of tokio's channel beneath, for libraries that ask for one, such as streams.
+    ///
+    /// Do not keep what it lends: as long as a loan lives, the elector that publishes here waits, and with it all others of
+    /// the process. Every check still goes by the clock then, but nobody renews, and nobody is woken.
+    #[must_use]
+    pub fn into_receiver(self) -> watch::Receiver<Status> {
+        self.0
+    }
+
     /// The current status. Whether it was seen before stays as it is.
     #[must_use]
     pub fn borrow(&self) -> Status {
