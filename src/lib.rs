@@ -49,7 +49,7 @@
 //! # Features
 //! | feature | what it adds |
 //! |---|---|
-//! | `test-util` | clocks that tests control: paused tokio time, and one moved by hand |
+//! | `test-util` | clocks that tests control: paused tokio time, and one moved by hand; a [`MemoryStore`] that loses records |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -77,7 +77,9 @@ pub use lease::{
     ElectionName, Fence, Identity, InvalidValue, Lease, MAX_NAME_BYTES, MAX_PAYLOAD_BYTES, Payload,
     TermEnd, Version,
 };
-pub use memory::{MemoryBackup, MemorySession, MemoryStore};
+#[cfg(any(test, feature = "test-util"))]
+pub use memory::MemoryBackup;
+pub use memory::{MemorySession, MemoryStore};
 pub use protocol::{Expiry, Phase, Timing, TimingError, WorstCase};
 pub use store::{DynStore, Store, StoreError};
 pub use term::{Cancelled, EndWake, Ended, InFlight, LeaderOnly, Term, TermEnded, TermGuard};

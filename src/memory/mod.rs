@@ -3,7 +3,6 @@
 mod records;
 
 use std::{
-    collections::BTreeMap,
     fmt,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -18,7 +17,7 @@ use crate::{
     },
 };
 
-use self::records::{Record, Records};
+use self::records::Records;
 
 /// Keeps leases in the memory of this process: for tests, for development, and for a service that has one replica
 /// today. Clones share their records; two stores made by [`new`](Self::new) have nothing in common.
@@ -61,13 +60,6 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// A store whose leases expire by `clock`, so that it shares one virtual time with the electors of a test.
-    #[cfg(any(test, feature = "test-util"))]
-    #[must_use]
-    pub fn with_clock(clock: Clock) -> Self {
-        Self(Arc::new(Shared { clock, records: Mutex::default() }))
-    }
-
     /// See [`Store::leaders`].
     ///
     /// # Errors
@@ -92,20 +84,31 @@ impl MemoryStore {
         Ok(())
     }
 
-    /// Deletes a record, as a careless operator would. For tests: an election's record is never deleted in normal
-    /// operation.
+}
+
+/// For tests: a virtual clock, and what befalls databases but in normal operation never an election's record.
+#[cfg(any(test, feature = "test-util"))]
+#[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
+impl MemoryStore {
+    /// A store whose leases expire by `clock`, so that it shares one virtual time with the electors of a test.
+    #[must_use]
+    pub fn with_clock(clock: Clock) -> Self {
+        Self(Arc::new(Shared { clock, records: Mutex::default() }))
+    }
+
+    /// Deletes a record, as a careless operator would.
     pub fn forget(&self, election: &ElectionName) {
         self.0.lock(|records, _| records.table.remove(election));
     }
 
-    /// A backup of all records, to be [restored](Self::restore) later. For tests.
+    /// A backup of all records, to be [restored](Self::restore) later.
     #[must_use]
     pub fn backup(&self) -> MemoryBackup {
         MemoryBackup(self.0.lock(|records, _| records.table.clone()))
     }
 
     /// Puts all records back as they were when the backup was made; those made since then are gone. Versions go on
-    /// rising, as those of a database do that follow its clock. For tests.
+    /// rising, as those of a database do that follow its clock.
     pub fn restore(&self, backup: &MemoryBackup) {
         self.0.lock(|records, _| records.table.clone_from(&backup.0));
     }
@@ -172,9 +175,12 @@ impl Session for MemorySession {
 }
 
 /// All records of a [`MemoryStore`] at one point in time.
+#[cfg(any(test, feature = "test-util"))]
+#[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
 #[derive(Clone)]
-pub struct MemoryBackup(BTreeMap<ElectionName, Record>);
+pub struct MemoryBackup(std::collections::BTreeMap<ElectionName, records::Record>);
 
+#[cfg(any(test, feature = "test-util"))]
 impl fmt::Debug for MemoryBackup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryBackup").field("elections", &self.0.len()).finish()
