@@ -168,7 +168,7 @@ mod tests {
     /// The next event of a stream, which comes in a frame of its own; `None` at its end.
     async fn next(stream: &mut BodyDataStream) -> Option<(String, Value)> {
         let frame = stream.next().await?.unwrap();
-        let text = str::from_utf8(&frame).unwrap();
+        let text = std::str::from_utf8(&frame).unwrap();
         let field = |name| text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         Some((field("event: ").to_owned(), serde_json::from_str(field("data: ")).unwrap()))
     }

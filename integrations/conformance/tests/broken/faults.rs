@@ -129,10 +129,10 @@ impl Store for BrokenStore {
 
     async fn depose(&self, election: &ElectionName) -> Result<Option<Lease>, StoreError> {
         let mut session = self.inner.session(election);
-        if let (DeposeReleases, Some(lease)) = (self.fault, session.inspect().await?)
-            && let Some(holder) = lease.holder
+        if let (DeposeReleases, Some(Lease { holder: Some(holder), fence, .. })) =
+            (self.fault, session.inspect().await?)
         {
-            session.release(&ReleaseRequest::new(holder, lease.fence)).await?;
+            session.release(&ReleaseRequest::new(holder, fence)).await?;
         }
         self.inner.depose(election).await
     }
@@ -151,10 +151,12 @@ impl Session for BrokenSession {
     async fn inspect(&mut self) -> Result<Option<Lease>, StoreError> {
         self.begin().await?;
         let mut found = self.inner.inspect().await?;
-        if let (InspectProlongsTheLease, Some(lease)) = (self.fault, &found)
-            && let Some(holder) = &lease.holder
+        if let (
+            InspectProlongsTheLease,
+            Some(Lease { holder: Some(holder), fence, duration, .. }),
+        ) = (self.fault, &found)
         {
-            let request = RenewRequest::new(holder.clone(), lease.fence, lease.duration);
+            let request = RenewRequest::new(holder.clone(), *fence, *duration);
             self.inner.renew(&request).await?;
             found = self.inner.inspect().await?;
         }
@@ -235,21 +237,22 @@ impl Session for BrokenSession {
             (PayloadsAreText, _) => asked.payload = asked.payload.as_ref().map(as_text),
             _ => {}
         }
-        if let (RenewAnswersFromMemory, Some(last)) = (self.fault, self.last.clone())
-            && last.fence == request.fence
-            && !last.released
+        let remembered = self.last.as_ref().filter(|last| last.fence == request.fence);
+        if let (RenewAnswersFromMemory, Some(last)) =
+            (self.fault, remembered.filter(|last| !last.released).cloned())
         {
             return self.end(Outcome::Won(last));
         }
-        let mut outcome = self.inner.renew(&asked).await?;
-        if let (RenewRevivesTheExpired, Outcome::Lost(Some(own))) = (self.fault, &outcome)
-            && own.is_held_by(&asked.holder)
-            && own.fence == asked.fence
-        {
-            let seen = Some(Observed::from(own));
-            let request = AcquireRequest::new(asked.holder, seen, asked.duration);
-            outcome = self.inner.acquire(&request).await?;
-        }
+        let outcome = match (self.fault, self.inner.renew(&asked).await?) {
+            (RenewRevivesTheExpired, Outcome::Lost(Some(own)))
+                if own.is_held_by(&asked.holder) && own.fence == asked.fence =>
+            {
+                let seen = Some(Observed::from(&own));
+                let request = AcquireRequest::new(asked.holder, seen, asked.duration);
+                self.inner.acquire(&request).await?
+            }
+            (_, outcome) => outcome,
+        };
         self.end(outcome)
     }
 
