@@ -177,7 +177,8 @@ pub trait Store: Send + Sync + 'static {
 ///
 /// Calls take `&mut self`, so there is one at a time, and one connection suffices. Each may be dropped at any await
 /// point; the session must then be usable for the next call, on a fresh connection if need be. Whoever calls bounds the
-/// time a call may take.
+/// time a call may take, but can only do so if the call pends: one that blocks its thread holds up every elector of the
+/// process. Their terms end on time all the same, since that is the watchdog's doing.
 pub trait Session: Send + 'static {
     /// Reads the record. Writes nothing.
     ///
