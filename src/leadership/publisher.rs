@@ -46,9 +46,12 @@ impl Publisher {
     /// What the store has answered at `now`. Nobody is woken by an answer that shows the same leader.
     pub(crate) fn observed(&self, lease: Option<&Lease>, now: Instant) {
         let leader = lease.and_then(Leader::of);
+        let left = |lease: &Lease| lease.ttl.unwrap_or(lease.duration);
+        let lease_until = lease.filter(|lease| !lease.released).map(|lease| now + left(lease));
         self.status.send_if_modified(|status| {
             let known = Arc::make_mut(&mut status.known);
             known.observed_at = Some(now);
+            known.lease_until = lease_until;
             let is_new = known.leader != leader;
             known.leader = leader;
             is_new

@@ -33,6 +33,9 @@ pub(crate) struct Observation {
     pub(crate) leader: Option<Leader>,
     /// When the store last answered, on `clock`.
     pub(crate) observed_at: Option<Instant>,
+    /// When the lease that was seen then will have run out unless it is renewed; at the latest, since the answer took its
+    /// time.
+    pub(crate) lease_until: Option<Instant>,
     pub(crate) last_error: Option<LastError>,
     /// The highest ticket of a request to resign that has been carried out.
     pub(crate) resigns_done: u64,
@@ -47,6 +50,7 @@ impl Observation {
             clock,
             leader: None,
             observed_at: None,
+            lease_until: None,
             last_error: None,
             resigns_done: 0,
         }
@@ -112,6 +116,14 @@ impl Status {
     #[must_use]
     pub fn leader_payload(&self) -> Option<&Payload> {
         self.leader().map(Leader::payload)
+    }
+
+    /// How long the lease that this candidate saw last runs at most unless it is renewed; after that anybody may take it.
+    /// Zero if that time is over; `None` if there was none, or it was given back.
+    #[must_use]
+    pub fn lease_left(&self) -> Option<Duration> {
+        let until = self.known.lease_until?;
+        Some(until.saturating_since(self.known.clock.now()))
     }
 
     /// How long ago the store last answered this candidate; `None` if it never did.

@@ -137,6 +137,25 @@ fn a_publisher_that_is_dropped_ends_the_term_and_says_that_all_is_over() {
 }
 
 #[test]
+fn what_is_left_of_the_lease_runs_down_from_what_the_store_said() {
+    let candidate = candidate();
+    let left = || candidate.leadership.status().lease_left();
+    assert_eq!(left(), None);
+    let mut lease = held("web-2", 3);
+    candidate.observe(&lease);
+    assert_eq!(left(), Some(lease.duration), "the store shows no clock");
+    lease.ttl = Some(Duration::from_secs(4));
+    candidate.observe(&lease);
+    candidate.hand.advance(Duration::from_secs(1));
+    assert_eq!(left(), Some(Duration::from_secs(3)));
+    candidate.hand.advance(Duration::from_secs(10));
+    assert_eq!(left(), Some(Duration::ZERO));
+    lease.released = true;
+    candidate.observe(&lease);
+    assert_eq!(left(), None);
+}
+
+#[test]
 fn only_news_wakes_those_who_watch() {
     let candidate = candidate();
     let mut watch = candidate.leadership.watch();

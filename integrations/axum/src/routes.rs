@@ -54,10 +54,11 @@ async fn report(State(leadership): State<Leadership>) -> Response {
 }
 
 async fn leader(State(leadership): State<Leadership>) -> Response {
-    match leadership.term() {
+    let status = leadership.status();
+    match status.term() {
         Some(term) => Json(Leads::from(&term)).into_response(),
         None => {
-            let refusal = Refusal::new(leadership.election().clone(), None);
+            let refusal = Refusal::new(status.election().clone(), status.lease_left());
             refusal.to_response().map(Body::from)
         }
     }

@@ -47,7 +47,7 @@ impl<S, R> LeaderOnlyService<S, R> {
     /// What there is to say to a request that is refused now.
     fn refusal(&self) -> Refusal {
         let status = self.leadership.status();
-        let refusal = Refusal::new(self.leadership.election().clone(), None);
+        let refusal = Refusal::new(self.leadership.election().clone(), status.lease_left());
         match status.leader() {
             Some(leader) if self.options.advertise => refusal.with_leader(leader.clone()),
             _ => refusal,
@@ -87,6 +87,7 @@ mod tests {
     use std::{
         convert::Infallible,
         future::{Ready, pending, ready},
+        time::Duration,
     };
 
     use bytes::Bytes;
@@ -151,13 +152,30 @@ mod tests {
 
         let layer = LeaderOnlyLayer::new(standby.leadership()).advertise_leader();
         let service = ServiceBuilder::new().layer(layer).service_fn(never);
-        let (head, body) = service.oneshot(request()).await.unwrap().into_parts();
+        let body = service.oneshot(request()).await.unwrap().into_body();
         let body = body.collect().await.unwrap().to_bytes();
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["leader"]["identity"], term.identity().as_str());
         assert_eq!(body["leader"]["payload"], "http://10.0.0.7:8080");
-        let after: u64 = head.headers[RETRY_AFTER].to_str().unwrap().parse().unwrap();
-        assert!((1..=15).contains(&after), "{after} s of a lease of 15 s");
+    }
+
+    #[tokio::test]
+    async fn a_standby_asks_clients_to_come_back_when_the_lease_will_have_run_out() {
+        const LEASE: Duration = Duration::from_secs(3_000);
+        let store = MemoryStore::new();
+        let contender = || Elector::builder("billing", store.clone()).lease_duration(LEASE);
+        let leader = contender().build().unwrap().spawn();
+        leader.leadership().leading().await.unwrap();
+        let standby = contender().build().unwrap().spawn();
+        let mut watch = standby.leadership().watch();
+        watch.wait_for(|status| status.leader().is_some()).await.unwrap();
+
+        let layer = LeaderOnlyLayer::new(standby.leadership());
+        let service = ServiceBuilder::new().layer(layer).service_fn(never);
+        let refused = service.oneshot(request()).await.unwrap();
+        let after: u64 = refused.headers()[RETRY_AFTER].to_str().unwrap().parse().unwrap();
+        // Less what this test has taken by now.
+        assert!((1_000..=3_000).contains(&after), "{after} s of a lease of {LEASE:?}");
     }
 
     #[tokio::test]
