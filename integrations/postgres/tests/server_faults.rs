@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
+use std::time::Duration;
 
 use tenure::store::{Outcome, Session};
 use tenure_postgres::PostgresStore;
@@ -80,43 +80,6 @@ async fn a_claim_that_arrives_late_is_not_adopted() {
     };
     assert_eq!(by.version, late.version);
     assert!(candidate.lead().await.fence > late.fence);
-}
-
-/// Drops the future if it is not done after this many polls.
-async fn poll_at_most<F: Future>(polls: usize, future: F) -> Option<F::Output> {
-    let (mut left, mut future) = (polls, pin!(future));
-    poll_fn(|cx| {
-        left -= 1;
-        match future.as_mut().poll(cx) {
-            Poll::Pending if left == 0 => Poll::Ready(None),
-            polled => polled.map(Some),
-        }
-    })
-    .await
-}
-
-/// A call is dropped after every number of polls that it may take, also while it connects.
-#[tokio::test]
-async fn a_call_may_be_dropped_at_any_point() {
-    let (store, _) = fresh_store().await;
-    let mut candidate = Candidate::new("a", &store);
-    let term = candidate.lead().await;
-    let renewal = candidate.renewal_of(term.fence);
-    for fresh in [true, false] {
-        for polls in 1.. {
-            if fresh {
-                candidate = Candidate::new("a", &store);
-            }
-            let done = poll_at_most(polls, candidate.session.renew(&renewal)).await;
-            // What comes next is answered as what it is, whatever is still under way.
-            let lease = candidate.session.inspect().await.unwrap().unwrap();
-            assert_eq!(lease.fence, term.fence);
-            if let Some(outcome) = done {
-                won(outcome.unwrap());
-                break;
-            }
-        }
-    }
 }
 
 /// What was abandoned does not linger: the connection is closed, and the server gives up by itself.

@@ -6,7 +6,6 @@ mod common;
 
 use std::time::Duration;
 
-use futures::future::join_all;
 use sqlx::{AssertSqlSafe, Row};
 use tenure::{
     Payload,
@@ -19,21 +18,6 @@ use common::{
     Candidate, LONG, admin, connect, election, execute, fresh_name, fresh_store, lost, server,
     value, wait_for, wait_for_a_lock, won,
 };
-
-#[tokio::test(flavor = "multi_thread")]
-async fn eight_replicas_may_create_the_schema_at_once() {
-    for _ in 0..5 {
-        let schema = fresh_name("schema");
-        let creations = (0..8).map(|_| {
-            let store = PostgresStore::new(&server().url()).unwrap();
-            let store = store.with_table(&schema, "leader_election").unwrap();
-            tokio::spawn(async move { store.ensure_schema().await })
-        });
-        for created in join_all(creations).await {
-            created.unwrap().unwrap();
-        }
-    }
-}
 
 #[tokio::test]
 async fn a_migration_tool_may_run_the_schema_any_number_of_times() {
