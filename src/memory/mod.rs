@@ -83,7 +83,6 @@ impl MemoryStore {
     pub async fn ping(&self) -> Result<(), StoreError> {
         Ok(())
     }
-
 }
 
 /// For tests: a virtual clock, and what befalls databases but in normal operation never an election's record.
