@@ -66,19 +66,13 @@ async fn tick_while_leading(leadership: Leadership) {
 
 /// Runs once in each term, and is dropped with it.
 async fn prepare_each_term(leadership: Leadership) {
-    leadership
-        .each_term(|term| async move {
-            match term.leader_only(prepare(term.clone())).await {
-                Ok(()) => println!("each_term    term {}: prepared", term.fence()),
-                Err(ended) => println!("each_term    term {}: {ended}", term.fence()),
-            }
-        })
-        .await;
+    leadership.each_term(prepare).await;
 }
 
 async fn prepare(term: Term) {
     println!("each_term    term {}: prepares", term.fence());
     time::sleep(Duration::from_millis(150)).await;
+    println!("each_term    term {}: prepared", term.fence());
 }
 
 /// A piece of work that only a leader does: refused before it begins, or dropped when its term is cancelled.
