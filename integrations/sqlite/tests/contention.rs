@@ -163,7 +163,8 @@ async fn a_leader_whose_file_was_replaced_learns_that_its_record_is_gone() {
     for file in ["leases.db", "leases.db-wal", "leases.db-shm"] {
         let _ = std::fs::remove_file(database.directory.path().join(file));
     }
-    assert!(session.renew(&renewal(&term)).await.unwrap_err().is_fatal(), "there is no file");
+    assert_eq!(session.renew(&renewal(&term)).await.unwrap(), Outcome::Lost(None));
+    assert!(session.inspect().await.unwrap_err().is_fatal(), "there is no file");
 
     database.store.ensure_schema().await.unwrap();
     assert_eq!(session.renew(&renewal(&term)).await.unwrap(), Outcome::Lost(None));
