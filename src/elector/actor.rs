@@ -1,7 +1,6 @@
 //! Drives the protocol against a session: makes its calls, applies its changes, publishes what came of it.
 
 use std::{
-    any::Any,
     collections::VecDeque,
     future::pending,
     mem,
@@ -12,13 +11,16 @@ use std::{
 use futures::{FutureExt, StreamExt};
 use tokio::{select, sync::Notify, task::consume_budget};
 
-use super::{Parts, panic_message};
+use super::{
+    Parts,
+    call::{Published, discard, exchange, name, panicked},
+};
 use crate::{
     instant::Instant,
     leadership::{LastError, Publisher, Requests},
-    lease::{Fence, Payload, TermEnd},
+    lease::{Fence, TermEnd},
     protocol::{Call, Change, Input, Jitter, Levels, Phase, Protocol, Reply, Step},
-    store::{DynSession, Hints, Outcome, Session, Store, StoreError},
+    store::{DynSession, Hints, Session, Store, StoreError},
     telemetry,
     term::{Term, TermParts, watchdog},
 };
@@ -53,16 +55,10 @@ struct Running {
     watch: Option<watchdog::Watch>,
 }
 
-/// What is published beside the lease, and whether the store has confirmed it.
-struct Published {
-    payload: Payload,
-    is_confirmed: bool,
-}
-
 impl Actor {
     pub(super) fn new(parts: Parts, publisher: Publisher, requests: Arc<Requests>) -> Self {
         let protocol = Protocol::new(parts.identity.clone(), parts.timing, parts.eligible);
-        let payload = Published { payload: parts.payload.clone(), is_confirmed: false };
+        let payload = Published::new(parts.payload.clone());
         Self {
             parts,
             publisher,
@@ -244,7 +240,7 @@ impl Actor {
         if self.asked.is_empty() {
             let requested = self.requests.take();
             if let Some(payload) = requested.payload {
-                self.payload = Published { payload, is_confirmed: false };
+                self.payload = Published::new(payload);
             }
             self.resigning = requested.resign.max(self.resigning);
             let shutdown =
@@ -388,64 +384,4 @@ impl Actor {
             if has_followed && self.asked.is_empty() { self.resigning.take() } else { None };
         self.publisher.stands(phase, resigned);
     }
-}
-
-impl Published {
-    /// Puts into the call what is to be published with it.
-    fn enclose(&self, mut call: Call) -> Call {
-        match &mut call {
-            Call::Acquire(request) => request.payload = self.payload.clone(),
-            Call::Renew(request) if !self.is_confirmed => {
-                request.payload = Some(self.payload.clone());
-            }
-            Call::Renew(_) | Call::Inspect | Call::Place(_) | Call::Release(_) => {}
-        }
-        call
-    }
-
-    /// Takes note of what the store has confirmed. The payload may have been replaced since the call was made.
-    fn note(&mut self, call: &Call, reply: &Reply) {
-        let sent = match (call, reply) {
-            (Call::Acquire(request), Reply::Acquired(Outcome::Won(_))) => Some(&request.payload),
-            (Call::Renew(request), Reply::Renewed(Outcome::Won(_))) => request.payload.as_ref(),
-            _ => None,
-        };
-        if let Some(sent) = sent {
-            self.is_confirmed = *sent == self.payload;
-        }
-    }
-}
-
-/// What an error or an event calls the operation.
-fn name(call: &Call) -> &'static str {
-    match call {
-        Call::Inspect => "inspect",
-        Call::Place(_) => "place",
-        Call::Acquire(_) => "acquire",
-        Call::Renew(_) => "renew",
-        Call::Release(_) => "release",
-    }
-}
-
-async fn exchange(session: &mut DynSession, call: &Call) -> Result<Reply, StoreError> {
-    Ok(match call {
-        Call::Inspect => Reply::Inspected(session.inspect().await?),
-        Call::Place(request) => Reply::Placed(session.place(request).await?),
-        Call::Acquire(request) => Reply::Acquired(session.acquire(request).await?),
-        Call::Renew(request) => Reply::Renewed(session.renew(request).await?),
-        Call::Release(request) => Reply::Released(session.release(request).await?),
-    })
-}
-
-/// Drops what came from a store. That may panic as well, and is nothing to end an elector for.
-fn discard<T>(of_the_store: T) {
-    // The panic hook has reported it, and whatever broke is gone.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(of_the_store)));
-}
-
-fn panicked(operation: &str, panic: &(dyn Any + Send)) -> StoreError {
-    let message = panic_message(panic);
-    StoreError::transient(format!(
-        "the store panicked in `{operation}`: {message}; please report it to the store's authors"
-    ))
 }

@@ -2,9 +2,12 @@
 
 mod actor;
 mod builder;
+mod call;
 mod identity;
 mod thread;
 
+#[cfg(test)]
+mod faulty;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
