@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must hold before a change goes in.
 //!
-//! All steps look at the whole workspace with all features, so that they agree on the features of every dependency and
-//! share what they compile: once for clippy and docs, once for the tests.
+//! All steps but one look at the whole workspace with all features, so that they agree on the features of every dependency
+//! and share what they compile: once for clippy and docs, once for the tests.
 
 use crate::{Command, Failure, cargo, servers, steps::Steps};
 
@@ -43,6 +43,14 @@ fn run_steps(steps: &mut Steps, with_servers: bool, tests: &[String]) -> Result<
     steps.program(
         "clippy",
         on_everything("clippy").args(["--all-targets", "--", "--deny", "warnings"]),
+    )?;
+    // As applications build them: with all features nobody would notice what is missing without them. The package left out
+    // turns them on for everybody.
+    steps.program(
+        "clippy without features",
+        cargo::cargo()
+            .args(["clippy", "--workspace", "--exclude", "tenure-tests", "--lib"])
+            .args(["--", "--deny", "warnings"]),
     )?;
     // The examples' pages are of little use, but cargo unites the features of development dependencies into the others'
     // only if it is asked for targets that have them; otherwise docs would compile most dependencies once more.
