@@ -10,7 +10,8 @@
 //! use tenure::{Elector, MemoryStore};
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-//! // In production: `tenure_postgres::PostgresStore::new("postgres://user:pass@db/app")?`, or tenure_sqlite's.
+//! // In production: `tenure_postgres::PostgresStore::new("postgres://user:pass@db/app")?`, or tenure_sqlite's, and then
+//! // `store.ensure_schema().await?`, which makes the table: nobody leads before it is there.
 //! let elector = Elector::builder("invoice-reconciler", MemoryStore::new())
 //!     .payload("https://leader.eu-west.internal:8443") // any bytes; followers can read them
 //!     .lease_duration(Duration::from_secs(15))
