@@ -24,7 +24,8 @@ compile_error!(
 ///
 /// The system's goes on while the machine is suspended (rule S9): `CLOCK_BOOTTIME` on Linux and Android,
 /// `CLOCK_MONOTONIC` on macOS, the performance counter on Windows. With the feature `test-util` there are two that
-/// tests control, `Clock::tokio()` and `Clock::manual()`. Clones tell the same time.
+/// tests control, `Clock::tokio()` and `Clock::manual()`; `MemoryStore::with_clock()` shows a whole test. Clones tell the same
+/// time.
 ///
 /// ```
 /// use tenure::Clock;

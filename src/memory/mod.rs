@@ -90,6 +90,33 @@ impl MemoryStore {
 #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
 impl MemoryStore {
     /// A store whose leases expire by `clock`, so that it shares one virtual time with the electors of a test.
+    ///
+    /// ```
+    /// use std::{future, time::Duration};
+    /// use tenure::{Clock, Elector, MemoryStore};
+    ///
+    /// // As in a test that begins with `#[tokio::test(start_paused = true)]`:
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?.block_on(async {
+    /// let clock = Clock::tokio();
+    /// let store = MemoryStore::with_clock(clock.clone());
+    /// let candidate = || Elector::builder("billing", store.clone()).clock(clock.clone()).build();
+    /// let (first, second) = (candidate()?, candidate()?);
+    /// let (leader, follower) = (first.leadership(), second.leadership());
+    ///
+    /// let first = tokio::spawn(first.run(future::pending()));
+    /// leader.leading().await?;
+    /// let second = second.spawn();
+    /// tokio::time::sleep(Duration::from_secs(3600)).await; // takes no time
+    /// assert!(leader.is_leader() && !follower.is_leader());
+    ///
+    /// first.abort(); // as a crash would
+    /// follower.leading().await?;
+    /// assert!(!leader.is_leader());
+    /// second.shutdown().await?;
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn with_clock(clock: Clock) -> Self {
         Self(Arc::new(Shared { clock, records: Mutex::default() }))
