@@ -10,7 +10,11 @@ use tenure_examples::{args::ReplicaArgs, complain, replica, start_logging};
 
 /// One replica of an HTTP service with routes that only the leader serves.
 #[derive(Parser)]
-#[command(name = "axum")]
+#[command(
+    name = "axum",
+    after_help = "For the leader only:  POST /jobs, GET /slow?ms=N, GET /stream?ms=N\n\
+                  On every replica:     GET /, GET /leadership, GET /leader, GET /leadership/events"
+)]
 struct Cli {
     #[command(flatten)]
     replica: ReplicaArgs,

@@ -24,7 +24,7 @@ pub struct ReplicaArgs {
 #[derive(Args, Clone, Debug)]
 #[non_exhaustive]
 pub struct ElectionArgs {
-    /// Where the lease is kept: `memory:`, `sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`.
+    /// Where the lease is kept: `memory:` for this process alone, `sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`.
     #[arg(long, value_name = "URL", default_value = "memory:")]
     pub store: String,
     /// What is contended for; replicas with another name have nothing to do with these.
