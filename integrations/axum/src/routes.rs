@@ -21,7 +21,7 @@ use crate::{
 /// |---|---|
 /// | `GET /leadership` | `200`, what this replica knows, as JSON |
 /// | `GET /leader` | `200` while this replica leads and is ready, otherwise `503`: what a load balancer asks |
-/// | `GET /leadership/events` | server-sent events: first the same JSON as `status`, then `started`, `ended` and `new_leader` as they happen |
+/// | `GET /leadership/events` | server-sent events: first `status` with the same JSON, then `started`, `ended` and `new_leader`, beginning with what holds already |
 ///
 /// They show the leader's payload, the identity of this replica (which contains its host name), and the text of the
 /// last error; keep them off the public internet. Add them after a
