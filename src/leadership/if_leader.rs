@@ -22,7 +22,7 @@ pub enum LeaderOnlyError {
     /// This candidate does not lead. The work was never polled.
     #[error("this candidate does not lead{}", Elsewhere(.leader.as_ref()))]
     NotLeader {
-        /// Who led when this candidate last looked, if anybody did.
+        /// Whom to ask instead: who else led when this candidate last looked, if anybody did.
         leader: Option<Leader>,
     },
     /// The term was cancelled or ended under the work, which was dropped. Its outcome is unknown.

@@ -272,7 +272,7 @@ impl Leadership {
 
     fn term_or_leader(&self) -> Result<Term, LeaderOnlyError> {
         let status = self.status.borrow();
-        let not_leader = || LeaderOnlyError::NotLeader { leader: status.leader().cloned() };
+        let not_leader = || LeaderOnlyError::NotLeader { leader: status.other_leader().cloned() };
         status.term().ok_or_else(not_leader)
     }
 }

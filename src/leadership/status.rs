@@ -106,6 +106,13 @@ impl Status {
         self.known.leader.as_ref()
     }
 
+    /// Whom to ask instead: the [leader](Self::leader), unless that was this very candidate, whose term is over or about to
+    /// be.
+    #[must_use]
+    pub fn other_leader(&self) -> Option<&Leader> {
+        self.leader().filter(|leader| leader.identity() != self.identity())
+    }
+
     /// The fence of the [leader](Self::leader)'s term.
     #[must_use]
     pub fn leader_fence(&self) -> Option<Fence> {

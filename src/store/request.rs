@@ -32,7 +32,8 @@ impl From<&Lease> for Observed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums)] // a store must treat every condition there is
 pub enum When {
-    /// The lease has expired by the store's clock, read after the record was locked.
+    /// The lease has expired by the store's clock, read after the record was locked. A store that shows no clock is never
+    /// asked for this, and answers that it lost.
     Expired,
     /// Nothing: the record was released, is the caller's own, or was watched unchanged for its whole duration.
     Unchanged,

@@ -6,7 +6,7 @@ use tenure::store::{
     StoreErrorKind::{self, Fatal, Transient},
 };
 
-use crate::table::Table;
+use crate::{link::Source, table::Table};
 
 /// What PostgreSQL, or the driver, said: the source of every [`StoreError`] that one of them caused.
 ///
@@ -79,9 +79,14 @@ const BY_SQLSTATE: &[(&str, StoreErrorKind, &str)] = &[
 ];
 
 /// Makes a [`StoreError`] of what the driver reported while `attempt` ("renew the lease of ..") was under way.
-pub(crate) fn store_error(attempt: &str, table: &Table, error: sqlx::Error) -> StoreError {
+pub(crate) fn store_error(
+    attempt: &str,
+    table: &Table,
+    source: &Source,
+    error: sqlx::Error,
+) -> StoreError {
     let (kind, advice) = judge(&error);
-    let advice = advice.replace("{table}", table.name());
+    let advice = advice.replace("{table}", table.name()).replace("{server}", &source.server());
     let code = sqlstate(&error).map_or(String::new(), |code| format!(" (SQLSTATE {code})"));
     StoreError::new(kind, format!("could not {attempt}{code}: {advice}"))
         .with_source(PostgresError(error))
@@ -115,7 +120,10 @@ pub(crate) fn was_created_by_another(error: &sqlx::Error) -> bool {
 fn judge(error: &sqlx::Error) -> (StoreErrorKind, &'static str) {
     match error {
         sqlx::Error::Database(error) => judge_refusal(&**error),
-        sqlx::Error::Io(_) => (Transient, "the server cannot be reached, or broke off"),
+        sqlx::Error::Io(_) => (
+            Transient,
+            "{server} cannot be reached, or broke off: look at the URL, and whether it runs",
+        ),
         sqlx::Error::Tls(_) => {
             (Fatal, "no encrypted connection: look at `sslmode` and the certificates")
         }

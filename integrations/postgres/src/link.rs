@@ -20,6 +20,18 @@ pub(crate) enum Source {
     Pool(PgPool),
 }
 
+impl Source {
+    /// What an error calls the server. Of the URL only what is no secret.
+    pub(crate) fn server(&self) -> String {
+        match self {
+            Self::Own(options) => {
+                format!("the server at {}:{}", options.get_host(), options.get_port())
+            }
+            Self::Pool(_) => "the pool's server".to_owned(),
+        }
+    }
+}
+
 /// One session's way to the server.
 pub(crate) struct Link {
     source: Source,
@@ -48,6 +60,10 @@ impl Link {
             Err(error) if was_idle && is_disconnect(&error) => self.attempt(message).await,
             outcome => outcome,
         }
+    }
+
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
     }
 
     /// Says good-bye, where there is somebody to say it to.

@@ -44,7 +44,8 @@ impl PostgresSession {
     }
 
     fn error(&self, attempt: &str, error: sqlx::Error) -> StoreError {
-        store_error(&format!("{attempt} {:?}", self.election), &self.table, error)
+        let attempt = format!("{attempt} {:?}", self.election);
+        store_error(&attempt, &self.table, self.link.source(), error)
     }
 }
 

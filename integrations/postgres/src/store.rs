@@ -184,9 +184,12 @@ impl PostgresStore {
         tokio::select! {
             biased;
             () = tokio::time::sleep(ADMINISTRATION_LIMIT) => Err(StoreError::transient(format!(
-                "could not {attempt}: no answer within {ADMINISTRATION_LIMIT:?}"
+                "could not {attempt}: no answer from {} within {ADMINISTRATION_LIMIT:?}",
+                self.source.server()
             ))),
-            outcome = work => outcome.map_err(|error| store_error(attempt, &self.table, error)),
+            outcome = work => {
+                outcome.map_err(|error| store_error(attempt, &self.table, &self.source, error))
+            }
         }
     }
 }

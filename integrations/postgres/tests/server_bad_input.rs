@@ -57,6 +57,7 @@ async fn an_unreachable_server_is_a_failure_that_passes() {
     let addr = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error = inspect(&format!("postgres://app:secret@{addr}/app")).await;
     assert!(error.is_retryable(), "{error}");
+    assert!(error.to_string().contains("the server at 127.0.0.1:"), "{error}");
     assert!(error.to_string().contains("cannot be reached"), "{error}");
     assert!(!everything(&error).contains("secret"));
 }

@@ -48,7 +48,7 @@ impl<S, R> LeaderOnlyService<S, R> {
     fn refusal(&self) -> Refusal {
         let status = self.leadership.status();
         let refusal = Refusal::new(self.leadership.election().clone(), status.lease_left());
-        match status.leader() {
+        match status.other_leader() {
             Some(leader) if self.options.advertise => refusal.with_leader(leader.clone()),
             _ => refusal,
         }
