@@ -79,9 +79,31 @@ impl<'a> From<&'a Term> for Leads<'a> {
 /// One line: what went wrong, and why.
 fn with_causes(error: &LastError) -> String {
     let causes = iter::successors(error.source(), |cause| (*cause).source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+    causes.map(ToString::to_string).fold(error.to_string(), |text, cause| {
+        // Some errors repeat their cause themselves.
+        if text.ends_with(&cause) { text } else { format!("{text}: {cause}") }
+    })
 }
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tenure::StoreError;
+
+    use super::*;
+
+    #[test]
+    fn a_cause_that_its_error_repeats_is_given_once() {
+        let error = StoreError::transient("cannot connect: connection refused")
+            .with_source(StoreError::transient("connection refused").with_source("os error 111"));
+        assert_eq!(
+            with_causes(&LastError::Store(Arc::new(error))),
+            "a call to the store failed: cannot connect: connection refused: os error 111"
+        );
+    }
 }
