@@ -4,11 +4,11 @@
 //! `leader_only`, and something to do once in each term. The program leads, hands over to nobody, leads again in a new
 //! term, and ends. With `--store` it takes part in an election with others. `--help` lists the flags.
 
-use std::{error::Error, time::Duration};
+use std::{error::Error, process::ExitCode, time::Duration};
 
 use clap::Parser;
 use tenure::{Elector, LeaderOnlyError, Leadership, Term};
-use tenure_examples::{args::ElectionArgs, start_logging, store};
+use tenure_examples::{args::ElectionArgs, complain, start_logging, store};
 use tokio::time;
 
 /// Work that follows leadership, in plain tokio.
@@ -20,9 +20,15 @@ struct Cli {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> ExitCode {
     start_logging("warn");
-    let args = Cli::parse().election;
+    match run(&Cli::parse().election).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain("select", &*error),
+    }
+}
+
+async fn run(args: &ElectionArgs) -> Result<(), Box<dyn Error>> {
     let store = store::connect(&args.store).await?;
     let elector = args.timing.apply(Elector::builder(&args.election, store)).build()?;
     let leadership = elector.leadership();

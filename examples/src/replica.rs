@@ -1,6 +1,6 @@
 //! One replica of an HTTP service with routes that only the leader serves.
 
-use std::{convert::Infallible, io, time::Duration};
+use std::{convert::Infallible, io, net::SocketAddr, time::Duration};
 
 use axum::{
     Extension, Json, Router,
@@ -29,7 +29,15 @@ const STREAM_INTERVAL: Duration = Duration::from_millis(100);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplicaError {
-    /// The address cannot be served on, or signals cannot be handled.
+    /// The address is taken, or not one of this machine.
+    #[error("could not listen on {address}; choose another address with --listen")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Signals cannot be handled, or the server failed.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// There is no store at the URL.
@@ -70,7 +78,9 @@ pub async fn run(args: &ReplicaArgs) -> Result<(), ReplicaError> {
         store = store::connect(&args.election.store) => store?,
         () = stop.received() => return Ok(()),
     };
-    let listener = TcpListener::bind(args.listen).await?;
+    let listener = TcpListener::bind(args.listen)
+        .await
+        .map_err(|source| ReplicaError::Listen { address: args.listen, source })?;
     let url = format!("http://{}", listener.local_addr()?);
     let payload = args.payload.clone().unwrap_or_else(|| url.clone());
     let builder = Elector::builder(&args.election.election, store).payload(payload);

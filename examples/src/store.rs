@@ -4,22 +4,25 @@ use tenure::{DynStore, MemoryStore, Store, StoreError};
 use tenure_postgres::PostgresStore;
 use tenure_sqlite::SqliteStore;
 
-/// Why there is no store at a URL. No message contains the URL, which may contain a password.
+/// Why there is no store at a URL. No message contains a password that stands in the URL.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// The URL names no store that the examples know.
     #[error(
-        "no store is known for a URL that begins with {scheme:?}: give memory:, sqlite:PATH or \
+        "no store is known for {url:?} (--store): give memory:, sqlite:PATH or \
          postgres://USER:PASSWORD@HOST/DATABASE"
     )]
-    UnknownScheme {
-        /// What stands in front of the first colon.
-        scheme: String,
+    Unknown {
+        /// What was given, without what may be a password.
+        url: String,
     },
+    /// The URL is one of SQLite, and ends where the path should begin.
+    #[error("the path of the database is missing (--store): give sqlite:PATH")]
+    NoPath,
     /// The URL is not one of SQLite.
     #[error(transparent)]
-    Sqlite(#[from] tenure_sqlite::SetupError),
+    Sqlite(tenure_sqlite::SetupError),
     /// The URL is not one of PostgreSQL.
     #[error(transparent)]
     Postgres(#[from] tenure_postgres::SetupError),
@@ -28,18 +31,36 @@ pub enum ConnectError {
     Store(#[from] StoreError),
 }
 
+impl From<tenure_sqlite::SetupError> for ConnectError {
+    fn from(error: tenure_sqlite::SetupError) -> Self {
+        match error {
+            // It advises to give the path alone, which is not a URL.
+            tenure_sqlite::SetupError::NoPath => Self::NoPath,
+            error => Self::Sqlite(error),
+        }
+    }
+}
+
 /// Makes the store that the URL names and creates its schema, which is safe on every replica at once.
 ///
 /// # Errors
 /// [`ConnectError`] for an unknown or wrong URL, and if the database cannot be reached or refuses the schema.
 pub async fn connect(url: &str) -> Result<DynStore, ConnectError> {
-    let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
+    let scheme = url.split_once(':').map(|(scheme, _)| scheme);
     let store = match scheme {
-        "memory" => MemoryStore::new().into_dyn(),
-        "sqlite" => SqliteStore::new(url)?.into_dyn(),
-        "postgres" | "postgresql" => PostgresStore::new(url)?.into_dyn(),
-        _ => return Err(ConnectError::UnknownScheme { scheme: scheme.to_owned() }),
+        Some("memory") => MemoryStore::new().into_dyn(),
+        Some("sqlite") => SqliteStore::new(url)?.into_dyn(),
+        Some("postgres" | "postgresql") => PostgresStore::new(url)?.into_dyn(),
+        _ => return Err(ConnectError::Unknown { url: without_password(url) }),
     };
     store.ensure_schema().await?;
     Ok(store)
+}
+
+/// All of the URL if it has no place for a password, which are `USER:PASSWORD@HOST` and `NAME=VALUE`; else its beginning.
+fn without_password(url: &str) -> String {
+    match url.split_inclusive([':', '=', '@']).next() {
+        Some(beginning) if url.contains(['=', '@']) => format!("{beginning}…"),
+        _ => url.to_owned(),
+    }
 }

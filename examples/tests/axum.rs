@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::net::TcpListener;
+
 use serde_json::Value;
 use support::{Replica, example, wait_for};
 use tempfile::TempDir;
@@ -62,7 +64,11 @@ fn of_two_replicas_one_serves_and_hands_over_after_its_requests_are_answered() {
 #[test]
 fn a_replica_that_cannot_start_says_why() {
     for (flags, part) in [
-        (["--store", "redis://:secret@localhost"], "no store is known for"),
+        (["--store", "redis://:secret@localhost"], "no store is known for \"redis:…\""),
+        (["--store", "password=secret"], "no store is known for \"password=…\""),
+        (["--store", "app.db"], "no store is known for \"app.db\""),
+        (["--store", ":memory:"], "no store is known for \":memory:\""),
+        (["--store", "sqlite:"], "path of the database is missing"),
         (["--store", "postgres://127.0.0.1:bad/app"], "invalid port number"),
         (["--store", "postgres://postgres:secret@127.0.0.1:1/app"], "refused"),
         (["--store", "sqlite:/nowhere/at/all.db"], "/nowhere/at"),
@@ -77,4 +83,15 @@ fn a_replica_that_cannot_start_says_why() {
         assert!(said.contains(part), "{flags:?}: {said}");
         assert!(!said.contains("secret"), "{said}");
     }
+}
+
+#[test]
+fn an_address_that_is_taken_is_named_with_its_flag() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = example("axum").args(["--listen", &address]).output().unwrap();
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    let part = format!("could not listen on {address}; choose another address with --listen: ");
+    assert!(said.contains(&part), "{said}");
 }

@@ -23,3 +23,11 @@ fn work_follows_two_terms_in_three_ways() {
     assert!(text.contains("leader_only  done"), "{text}");
     assert!(text.contains("leader_only  not the leader"), "{text}");
 }
+
+#[test]
+fn flags_that_contradict_each_other_are_refused_in_a_sentence() {
+    let output = example("select").args(["--timeout", "5s"]).output().unwrap();
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with("select: ") && said.contains("operation_timeout "), "{said}");
+}
