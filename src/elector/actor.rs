@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     instant::Instant,
-    leadership::{LastError, Publisher, Requests},
+    leadership::{LastError, Leader, Publisher, Requests},
     lease::{Fence, TermEnd},
     protocol::{Call, Change, Input, Jitter, Levels, Phase, Protocol, Reply, Step},
     store::{DynSession, Hints, Session, Store, StoreError},
@@ -164,10 +164,13 @@ impl Actor {
             }
             Reply::Failed => None,
         };
+        let (seen, received) = (seen.cloned(), self.parts.clock.now());
         self.publisher.succeeded();
-        self.publisher.observed(seen, self.parts.clock.now());
         self.payload.note(call, &reply);
-        self.advance(Input::Reply(reply))
+        let step = self.advance(Input::Reply(reply));
+        // Only now: that a term has begun or ended is told before who holds the lease, which is what came of it.
+        self.publisher.observed(seen.as_ref(), received);
+        step
     }
 
     fn failed(&mut self, call: &Call, error: StoreError) -> Step {
@@ -316,9 +319,12 @@ impl Actor {
         self.term = Some(Running { term: term.clone(), watch: watch.ok() });
         if is_watched {
             telemetry::term_started(&self.parts.election, fence, deadline);
+            let payload = self.payload.payload().clone();
+            let leader = Leader::new(self.parts.identity.clone(), fence, payload);
             self.publisher.update(|draft| {
                 draft.term(Some(term));
                 draft.phase(Phase::Leading);
+                draft.leader(leader);
             });
         }
         is_watched

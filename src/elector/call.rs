@@ -24,6 +24,10 @@ impl Published {
         Self { payload, is_confirmed: false }
     }
 
+    pub(super) fn payload(&self) -> &Payload {
+        &self.payload
+    }
+
     /// Puts into the call what is to be published with it.
     pub(super) fn enclose(&self, mut call: Call) -> Call {
         match &mut call {

@@ -5,7 +5,9 @@ use std::time::Duration;
 use futures::executor::block_on;
 
 use super::*;
-use crate::{ElectionName, Expiry, Fence, LeaderOnlyError, MemoryStore, Phase, TermEnd};
+use crate::{
+    ElectionName, Expiry, Fence, LeaderOnlyError, MemoryStore, Phase, TermEnd, Transition,
+};
 
 pub(super) const LEASE: Duration = Duration::from_secs(3);
 
@@ -296,4 +298,24 @@ fn bad_settings_are_refused_by_name() {
     assert!(builder().expiry(Expiry::Observed).build().is_ok());
     let election = ElectionName::new("b").unwrap();
     assert!(Elector::builder(&election, MemoryStore::new()).build().is_ok());
+}
+
+/// On the system's clock and two threads, so that a reader may look between any two publications.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_term_is_told_before_who_leads_and_together_with_it() {
+    for _ in 0..200 {
+        let elector = Elector::builder("told", MemoryStore::new()).payload("here").build().unwrap();
+        let leadership = elector.leadership();
+        let mut transitions = leadership.transitions();
+        let candidacy = elector.spawn();
+        let first = transitions.next().await;
+        assert!(matches!(first, Some(Transition::Started(_))), "{first:?}");
+        let leader = leadership.status().leader().cloned().expect("a leader knows itself");
+        assert_eq!((leader.identity(), leader.payload()), (leadership.identity(), &"here".into()));
+        let second = transitions.next().await;
+        assert!(matches!(second, Some(Transition::NewLeader(_))), "{second:?}");
+        candidacy.shutdown().await.unwrap();
+        let third = transitions.next().await;
+        assert!(matches!(third, Some(Transition::Ended { .. })), "{third:?}");
+    }
 }

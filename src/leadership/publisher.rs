@@ -139,6 +139,10 @@ impl Draft<'_> {
         self.known().last_error = Some(error);
     }
 
+    pub(crate) fn leader(&mut self, leader: Leader) {
+        self.known().leader = Some(leader);
+    }
+
     fn known(&mut self) -> &mut Observation {
         Arc::make_mut(&mut self.status.known)
     }
