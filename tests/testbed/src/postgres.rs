@@ -1,24 +1,22 @@
 //! A private PostgreSQL server.
 
-// Tests wait in real time; no election is judged by it.
-#![allow(clippy::disallowed_methods)]
-
 use std::{
     fs,
     io::{self, Read, Write},
-    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
     path::{Path, PathBuf},
     sync::OnceLock,
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use rustix::process::Signal;
 
-use crate::{sandbox::Sandbox, supervisor::Supervisor};
-
-/// How long a start may take; it takes a fraction of a second unless the machine is very busy.
-const START_LIMIT: Duration = Duration::from_secs(60);
+use crate::{
+    launch::{Launch, on_a_free_port},
+    programs,
+    sandbox::Sandbox,
+    supervisor::Supervisor,
+};
 
 /// A PostgreSQL server of one's own, with the superuser `postgres` and the database `postgres`.
 ///
@@ -44,20 +42,15 @@ impl Postgres {
     /// If PostgreSQL is not installed (the error names the package), or does not start (the error has its log).
     pub fn start() -> io::Result<Self> {
         let sandbox = Sandbox::of_this_process()?;
-        let bin = find_programs()?;
+        let bin = programs::POSTGRES.find()?;
         let data = sandbox.fresh_path("postgres");
         sandbox.copy(template(sandbox, &bin)?, &data)?;
-        let mut server = Self { bin, sandbox, data, port: free_port()?, running: None };
-        // Somebody else may take the port between our look and the server's.
-        for _ in 0..4 {
-            match server.launch() {
-                Err(error) if error.to_string().contains("could not bind") => {
-                    server.port = free_port()?;
-                }
-                outcome => return outcome.map(|()| server),
-            }
-        }
-        server.launch().map(|()| server)
+        let mut server = Self { bin, sandbox, data, port: 0, running: None };
+        on_a_free_port("could not bind", |port| {
+            server.port = port;
+            server.launch()
+        })?;
+        Ok(server)
     }
 
     /// How to connect as the superuser to the database `postgres`.
@@ -144,34 +137,13 @@ impl Postgres {
             "max_connections=200",
         ]
         .map(String::from);
-        let log = self.data.join("testbed.log");
-        // What an earlier run wrote explains nothing about this one.
-        if let Err(error) = fs::remove_file(&log)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            return Err(error);
-        }
-        let server =
-            Supervisor::start(self.sandbox.account(), &self.bin.join("postgres"), arguments, &log)?;
-        let failed = |why: &str| {
-            let said = fs::read_to_string(&log).unwrap_or_default();
-            io::Error::other(format!("PostgreSQL {why}; its log:\n{said}"))
+        let launch = Launch {
+            name: "PostgreSQL",
+            program: &self.bin.join("postgres"),
+            arguments: &arguments,
+            log: &self.data.join("testbed.log"),
         };
-        let started = Instant::now();
-        while !takes_connections(self.addr()) {
-            if server.has_exited() {
-                return Err(failed("did not start"));
-            }
-            if started.elapsed() > START_LIMIT {
-                return Err(failed("took no connections within a minute"));
-            }
-            thread::sleep(Duration::from_millis(10));
-        }
-        // Somebody else's server on this port would answer as well.
-        if server.has_exited() {
-            return Err(failed("did not start"));
-        }
-        self.running = Some(server);
+        self.running = Some(launch.run(self.sandbox, || takes_connections(self.addr()))?);
         Ok(())
     }
 
@@ -218,37 +190,6 @@ fn initialize(sandbox: &Sandbox, bin: &Path, data: &Path) -> io::Result<()> {
     }
     let access = "host all +scram 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n";
     fs::write(data.join("pg_hba.conf"), access)
-}
-
-/// The newest version among Debian's directories, or else what is in the `PATH`.
-fn find_programs() -> io::Result<PathBuf> {
-    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let newest = versions
-        .filter_map(|entry| {
-            let version: u32 = entry.file_name().to_str()?.parse().ok()?;
-            Some((version, entry.path().join("bin")))
-        })
-        .filter(|(_, bin)| has_programs(bin))
-        .max();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    newest
-        .map(|(_, bin)| bin)
-        .or_else(|| std::env::split_paths(&path).find(|bin| has_programs(bin)))
-        .ok_or_else(|| {
-            io::Error::new(
-                io::ErrorKind::NotFound,
-                "PostgreSQL is not installed: `cargo xtask test` installs it, or run `apt-get install postgresql`; \
-                 `cargo xtask test --no-servers` leaves out what needs it",
-            )
-        })
-}
-
-fn has_programs(bin: &Path) -> bool {
-    ["initdb", "postgres"].iter().all(|program| bin.join(program).is_file())
-}
-
-fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
 /// Says hello as `postgres`, and sees whether that is answered by a request for authentication, or its success: while

@@ -1,0 +1,1 @@
+//! Elections and stores from configuration files, for [tenure].

@@ -1,0 +1,1 @@
+//! Leases in a MySQL or MariaDB table, for [tenure].

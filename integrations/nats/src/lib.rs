@@ -1,0 +1,1 @@
+//! Leases in a NATS JetStream key-value bucket, for [tenure].
