@@ -13,7 +13,9 @@ mod subject;
 mod suite;
 mod take_over;
 mod time;
+mod transaction;
 
 pub use report::{Report, Verdict};
 pub use subject::{Subject, Unsupported};
 pub use suite::{check, judge, obligations, run};
+pub use transaction::{BoxError, Isolation, Transaction};

@@ -1,8 +1,13 @@
 //! What a store's author provides: the store, and a hand on what lies beneath it.
 
-use std::future::{self, Future};
+use std::{
+    convert::Infallible,
+    future::{self, Future},
+};
 
 use tenure::{ElectionName, Store};
+
+use crate::transaction::{Isolation, Transaction};
 
 /// A database, or an isolated part of one, that starts out empty: each obligation gets one of its own.
 ///
@@ -48,6 +53,52 @@ pub trait Subject: Send + Sync + 'static {
     /// Takes away what `ensure_schema` creates, with all records.
     fn drop_schema(&self) -> impl Future<Output = Result<(), Unsupported>> + Send {
         future::ready(Err(Unsupported("the store has no schema that could be dropped")))
+    }
+
+    /// Begins a transaction of the user's, in the database in which the leases are, on a connection of its own. Whatever
+    /// [`Transaction`] counts in is created with the subject, and starts at zero.
+    ///
+    /// Must be offered by every store whose [`Capabilities::hold`](tenure::store::Capabilities::hold) is not
+    /// [`Hold::None`](tenure::store::Hold::None), at one level at least, and by no other. A session must then give up
+    /// waiting within the time that it was told by [`limit_calls`](tenure::store::Session::limit_calls), and say in its
+    /// error that a transaction is in the way.
+    fn begin(
+        &self,
+        isolation: Isolation,
+    ) -> impl Future<Output = Result<impl Transaction, Unsupported>> + Send {
+        let _ = isolation;
+        future::ready(Err::<Infallible, _>(Unsupported("the store can not hold a term")))
+    }
+
+    /// Adds what a later version might add to all records, those that are there and those to come: a column of some
+    /// name that no version uses, with a default. Where records have no columns, a field in each record that is there.
+    fn upgrade(&self) -> impl Future<Output = Result<(), Unsupported>> + Send {
+        future::ready(Err(Unsupported("nothing can be added to the records")))
+    }
+
+    /// Writes to what [`upgrade`](Self::upgrade) has added, in the record of `election`, as a later version would.
+    fn write_added(
+        &self,
+        election: &ElectionName,
+        value: i64,
+    ) -> impl Future<Output = Result<(), Unsupported>> + Send {
+        let _ = (election, value);
+        future::ready(Err(Unsupported("nothing can be added to the records")))
+    }
+
+    /// Reads what was written there. The writes of this version must leave it as it is.
+    fn read_added(
+        &self,
+        election: &ElectionName,
+    ) -> impl Future<Output = Result<i64, Unsupported>> + Send {
+        let _ = election;
+        future::ready(Err(Unsupported("nothing can be added to the records")))
+    }
+
+    /// Puts the schema that version 0.1.0 created, from a text that is pinned in the subject, in place of what is there,
+    /// without any record.
+    fn first_schema(&self) -> impl Future<Output = Result<(), Unsupported>> + Send {
+        future::ready(Err(Unsupported("the store has no schema")))
     }
 
     /// Whether the store offers `ping`, `leaders` and `depose`. It does by default.
