@@ -1,0 +1,85 @@
+//! What a store's table holds beside its URL.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    error::{ElectionConfigError, ValueError},
+    scalar::Scalar,
+};
+
+/// The options that were given. Only those that the store's kind has are ever in here.
+#[derive(Clone, Default)]
+pub(crate) struct Options(BTreeMap<String, Scalar>);
+
+/// One option of a kind of store.
+#[derive(Clone, Copy)]
+pub(crate) struct Known {
+    pub(crate) key: &'static str,
+    /// Whether its value may hold a password.
+    pub(crate) secret: bool,
+}
+
+impl Known {
+    pub(crate) const fn plain(key: &'static str) -> Self {
+        Self { key, secret: false }
+    }
+
+    pub(crate) const fn secret(key: &'static str) -> Self {
+        Self { key, secret: true }
+    }
+}
+
+#[cfg_attr(
+    not(any(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "nats")),
+    allow(dead_code)
+)]
+impl Options {
+    /// Sorts out what the kind does not have.
+    pub(crate) fn checked(
+        given: BTreeMap<String, Scalar>,
+        kind: &'static str,
+        known: &'static [Known],
+    ) -> Result<Self, ElectionConfigError> {
+        match given.keys().find(|key| known.iter().all(|known| known.key != **key)) {
+            None => Ok(Self(given)),
+            Some(key) => Err(ElectionConfigError::UnknownOption {
+                key: format!("store.{key}"),
+                kind,
+                known: ["url"].into_iter().chain(known.iter().map(|known| known.key)).collect(),
+            }),
+        }
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    pub(crate) fn text(&self, option: Known) -> Option<&str> {
+        self.0.get(option.key).map(Scalar::as_str)
+    }
+
+    /// The option's value, read by `read`, if it was given.
+    pub(crate) fn read<T>(
+        &self,
+        option: Known,
+        read: impl FnOnce(&Scalar) -> Result<T, String>,
+    ) -> Result<Option<T>, ValueError> {
+        let Some(value) = self.0.get(option.key) else {
+            return Ok(None);
+        };
+        read(value).map(Some).map_err(|why| {
+            let shown = (!option.secret).then_some(value.as_str());
+            ValueError::new(format!("store.{}", option.key), shown, why)
+        })
+    }
+
+    /// What the store's own check says against this option's value.
+    pub(crate) fn refused(
+        &self,
+        option: Known,
+        error: impl std::error::Error + Send + Sync + 'static,
+    ) -> ValueError {
+        let shown = self.text(option).filter(|_| !option.secret);
+        ValueError::because(format!("store.{}", option.key), shown, error)
+    }
+}
