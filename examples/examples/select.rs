@@ -7,8 +7,8 @@
 use std::{error::Error, process::ExitCode, time::Duration};
 
 use clap::Parser;
-use tenure::{Elector, LeaderOnlyError, Leadership, Term};
-use tenure_examples::{args::ElectionArgs, complain, start_logging, store};
+use tenure::{LeaderOnlyError, Leadership, Term};
+use tenure_examples::{args::ElectionArgs, complain, start_logging};
 use tokio::time;
 
 /// Work that follows leadership, in plain tokio.
@@ -29,8 +29,10 @@ async fn main() -> ExitCode {
 }
 
 async fn run(args: &ElectionArgs) -> Result<(), Box<dyn Error>> {
-    let store = store::connect(&args.store).await?;
-    let elector = args.timing.apply(Elector::builder(&args.election, store)).build()?;
+    let config = args.to_config("example", "memory:")?;
+    let store = config.store()?;
+    store.ensure_schema().await?;
+    let elector = config.elector(store)?;
     let leadership = elector.leadership();
 
     let candidacy = elector.spawn();

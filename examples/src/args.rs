@@ -1,9 +1,18 @@
 //! Flags that the examples have in common.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    fs, io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Args;
-use tenure::ElectorBuilder;
+use humantime::parse_duration;
+use tenure_config::{ElectionConfig, ElectionConfigError, StoreConfig};
+
+/// Short, so that a fail-over can be watched.
+const LEASE: Duration = Duration::from_secs(3);
 
 /// One replica of the service.
 #[derive(Args, Clone, Debug)]
@@ -24,12 +33,15 @@ pub struct ReplicaArgs {
 #[derive(Args, Clone, Debug)]
 #[non_exhaustive]
 pub struct ElectionArgs {
-    /// Where the lease is kept: `memory:` for this process alone, `sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`.
-    #[arg(long, value_name = "URL", default_value = "memory:")]
-    pub store: String,
+    /// A TOML file with the election: `election`, `store`, `lease_duration` and so on. Flags win over it.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where the lease is kept: `memory:` for this process alone, `sqlite:PATH`, `postgres://…`, `mysql://…` or `nats://…`.
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
     /// What is contended for; replicas with another name have nothing to do with these.
-    #[arg(long, value_name = "NAME", default_value = "example")]
-    pub election: String,
+    #[arg(long, value_name = "NAME")]
+    pub election: Option<String>,
     /// How fast.
     #[command(flatten)]
     pub timing: TimingArgs,
@@ -39,9 +51,9 @@ pub struct ElectionArgs {
 #[derive(Args, Clone, Debug)]
 #[non_exhaustive]
 pub struct TimingArgs {
-    /// How long a lease is valid: a crashed leader is succeeded after at most this time.
-    #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = parse_duration)]
-    pub lease: Duration,
+    /// How long a lease is valid: a crashed leader is succeeded after at most this time. Defaults to 3s.
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub lease: Option<Duration>,
     /// How often the leader extends it.
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub renew: Option<Duration>,
@@ -59,70 +71,96 @@ pub struct TimingArgs {
     pub drain: Option<Duration>,
 }
 
-impl TimingArgs {
-    /// Hands what was given to the builder, which checks it.
-    pub fn apply(&self, builder: ElectorBuilder) -> ElectorBuilder {
-        let mut builder = builder.lease_duration(self.lease);
-        if let Some(renew) = self.renew {
-            builder = builder.renew_interval(renew);
+/// Why the flags give no election.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArgsError {
+    /// The file cannot be read.
+    #[error("{} cannot be read (--config)", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is not TOML, or not that of an election.
+    #[error("{} (--config)", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and in which line.
+        source: Box<toml::de::Error>,
+    },
+    /// A value is not allowed.
+    #[error(transparent)]
+    Value(#[from] ElectionConfigError),
+}
+
+impl ElectionArgs {
+    /// What the file and the flags say together; what neither says is as in `election` and `store`, with a lease of 3 s.
+    ///
+    /// # Errors
+    /// [`ArgsError`] if the file cannot be read, or the store's URL is of no store.
+    pub fn to_config(&self, election: &str, store: &str) -> Result<ElectionConfig, ArgsError> {
+        let url = self.store.as_deref();
+        let mut config = match &self.config {
+            Some(path) => read_file(path)?,
+            None => {
+                let mut config =
+                    ElectionConfig::new(election, StoreConfig::new(url.unwrap_or(store))?);
+                config.lease_duration = Some(LEASE);
+                config
+            }
+        };
+        if let Some(url) = url {
+            config.store = StoreConfig::new(url)?;
         }
-        if let Some(retry) = self.retry {
-            builder = builder.retry_period(retry);
+        if let Some(election) = &self.election {
+            config.election.clone_from(election);
         }
-        if let Some(timeout) = self.timeout {
-            builder = builder.operation_timeout(timeout);
+        let TimingArgs { lease, renew, retry, timeout, margin, drain } = self.timing;
+        for (field, flag) in [
+            (&mut config.lease_duration, lease),
+            (&mut config.renew_interval, renew),
+            (&mut config.retry_period, retry),
+            (&mut config.operation_timeout, timeout),
+            (&mut config.safety_margin, margin),
+            (&mut config.drain_timeout, drain),
+        ] {
+            *field = flag.or(*field);
         }
-        if let Some(margin) = self.margin {
-            builder = builder.safety_margin(margin);
-        }
-        if let Some(drain) = self.drain {
-            builder = builder.drain_timeout(drain);
-        }
-        builder
+        Ok(config)
     }
 
     /// The same as flags, for a child process.
     #[must_use]
     pub fn to_flags(&self) -> Vec<String> {
+        let TimingArgs { lease, renew, retry, timeout, margin, drain } = self.timing;
+        let duration =
+            |value: Option<Duration>| value.map(|value| format!("{}ms", value.as_millis()));
         [
-            ("--lease", Some(self.lease)),
-            ("--renew", self.renew),
-            ("--retry", self.retry),
-            ("--timeout", self.timeout),
-            ("--margin", self.margin),
-            ("--drain", self.drain),
+            ("--config", self.config.as_ref().map(|path| path.display().to_string())),
+            ("--store", self.store.clone()),
+            ("--election", self.election.clone()),
+            ("--lease", duration(lease)),
+            ("--renew", duration(renew)),
+            ("--retry", duration(retry)),
+            ("--timeout", duration(timeout)),
+            ("--margin", duration(margin)),
+            ("--drain", duration(drain)),
         ]
         .into_iter()
-        .filter_map(|(flag, value)| Some([flag.to_owned(), format!("{}ms", value?.as_millis())]))
+        .filter_map(|(flag, value)| Some([flag.to_owned(), value?]))
         .flatten()
         .collect()
     }
 }
 
-/// Reads `3s`, `400ms` or `2m`: a whole number and its unit.
-///
-/// ```
-/// use std::time::Duration;
-/// use tenure_examples::args::parse_duration;
-///
-/// assert_eq!(parse_duration("400ms"), Ok(Duration::from_millis(400)));
-/// assert!(parse_duration("3").is_err());
-/// ```
-///
-/// # Errors
-/// A sentence that says what was expected.
-pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let expected = || format!("{text:?} is not a duration such as 3s, 400ms or 2m");
-    let digits = text.find(|character: char| !character.is_ascii_digit()).ok_or_else(expected)?;
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().map_err(|_| expected())?;
-    let milliseconds = match unit {
-        "ms" => 1,
-        "s" => 1000,
-        "m" => 60 * 1000,
-        _ => return Err(expected()),
-    };
-    number.checked_mul(milliseconds).map(Duration::from_millis).ok_or_else(expected)
+fn read_file(path: &Path) -> Result<ElectionConfig, ArgsError> {
+    let text = fs::read_to_string(path)
+        .map_err(|source| ArgsError::Read { path: path.to_owned(), source })?;
+    toml::from_str(&text)
+        .map_err(|source| ArgsError::Parse { path: path.to_owned(), source: Box::new(source) })
 }
 
 #[cfg(test)]
@@ -134,26 +172,40 @@ mod tests {
     #[derive(Debug, Parser)]
     struct Flags {
         #[command(flatten)]
-        timing: TimingArgs,
+        election: ElectionArgs,
     }
 
-    #[test]
-    fn durations_need_a_unit() {
-        assert_eq!(parse_duration("3s"), Ok(Duration::from_secs(3)));
-        assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
-        for wrong in ["", "s", "3", "3 s", "1.5s", "-1s", "3h", "99999999999999999999s"] {
-            assert!(parse_duration(wrong).is_err(), "{wrong}");
-        }
-        assert!(parse_duration(&format!("{}m", u64::MAX)).is_err());
+    fn parse<'a>(flags: impl IntoIterator<Item = &'a str>) -> ElectionArgs {
+        Flags::parse_from(["replica"].into_iter().chain(flags)).election
     }
 
     #[test]
     fn flags_of_a_child_say_what_the_parent_was_told() {
-        let given = ["replica", "--lease", "1500ms", "--timeout", "200ms", "--drain", "4s"];
-        let timing = Flags::parse_from(given).timing;
-        let flags = timing.to_flags();
-        assert_eq!(flags, ["--lease", "1500ms", "--timeout", "200ms", "--drain", "4000ms"]);
-        let again = Flags::parse_from([vec!["replica".to_owned()], flags.clone()].concat()).timing;
-        assert_eq!(again.to_flags(), flags);
+        let given =
+            ["--store", "memory:", "--lease", "1500ms", "--timeout", "200ms", "--drain", "4000ms"];
+        let flags = parse(given).to_flags();
+        assert_eq!(flags, given);
+        assert_eq!(parse(flags.iter().map(String::as_str)).to_flags(), flags);
+    }
+
+    #[test]
+    fn flags_win_over_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("election.toml");
+        let text = "election = \"jobs\"\nstore = \"sqlite:app.db\"\nlease_duration = \"20s\"\nretry_period = \"2s\"";
+        fs::write(&file, text).unwrap();
+        let args =
+            parse(["--config", file.to_str().unwrap(), "--store", "memory:", "--retry", "1s"]);
+        let config = args.to_config("example", "memory:").unwrap();
+        assert_eq!(config.election, "jobs");
+        assert_eq!(config.lease_duration, Some(Duration::from_secs(20)));
+        assert_eq!(config.retry_period, Some(Duration::from_secs(1)));
+        assert!(format!("{:?}", config.store).contains("memory"), "{:?}", config.store);
+    }
+
+    #[test]
+    fn what_nobody_says_is_the_examples_own() {
+        let config = parse([]).to_config("example", "memory:").unwrap();
+        assert_eq!((config.election.as_str(), config.lease_duration), ("example", Some(LEASE)));
     }
 }

@@ -8,7 +8,6 @@ pub mod args;
 pub mod failover;
 pub mod replica;
 pub mod signals;
-pub mod store;
 
 use std::{error::Error, process::ExitCode};
 

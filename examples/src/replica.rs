@@ -11,14 +11,14 @@ use axum::{
 use bytes::Bytes;
 use futures::stream;
 use serde::{Deserialize, Serialize};
-use tenure::{Elector, Leadership, Term};
+use tenure::{Leadership, StoreError, Term};
+use tenure_config::ElectionConfigError;
 use tenure_tower::LeaderOnlyLayer;
 use tokio::{net::TcpListener, sync::oneshot, time};
 
 use crate::{
-    args::ReplicaArgs,
+    args::{ArgsError, ReplicaArgs},
     signals::StopSignal,
-    store::{self, ConnectError},
 };
 
 /// How long connections may take to finish once the lease is released: their requests are answered by then.
@@ -40,12 +40,15 @@ pub enum ReplicaError {
     /// Signals cannot be handled, or the server failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// There is no store at the URL.
+    /// The flags, or the file that they name, give no election.
     #[error(transparent)]
-    Store(#[from] ConnectError),
-    /// The flags contradict each other.
+    Args(#[from] ArgsError),
+    /// They contradict each other.
     #[error(transparent)]
-    Config(#[from] tenure::ConfigError),
+    Config(#[from] ElectionConfigError),
+    /// The database cannot be reached, or refuses the schema.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// Work did not stop, so the lease was left to run out.
     #[error(transparent)]
     Stop(#[from] tenure::StopError),
@@ -74,17 +77,18 @@ impl Answer {
 /// [`ReplicaError`] if it cannot start, or if work would not stop.
 pub async fn run(args: &ReplicaArgs) -> Result<(), ReplicaError> {
     let mut stop = StopSignal::listen()?;
-    let store = tokio::select! {
-        store = store::connect(&args.election.store) => store?,
+    let mut config = args.election.to_config("example", "memory:")?;
+    let store = config.store()?;
+    tokio::select! {
+        created = store.ensure_schema() => created?,
         () = stop.received() => return Ok(()),
-    };
+    }
     let listener = TcpListener::bind(args.listen)
         .await
         .map_err(|source| ReplicaError::Listen { address: args.listen, source })?;
     let url = format!("http://{}", listener.local_addr()?);
-    let payload = args.payload.clone().unwrap_or_else(|| url.clone());
-    let builder = Elector::builder(&args.election.election, store).payload(payload);
-    let elector = args.election.timing.apply(builder).build()?;
+    config.payload = args.payload.clone().or(config.payload).or_else(|| Some(url.clone()));
+    let elector = config.elector(store)?;
     let leadership = elector.leadership();
 
     let candidacy = elector.spawn();

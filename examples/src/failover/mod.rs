@@ -12,10 +12,10 @@ use std::{io, path::PathBuf, time::Duration};
 
 use clap::Args;
 use tempfile::TempDir;
-use tenure::{Elector, MemoryStore};
+use tenure_config::ElectionConfigError;
 
 use self::{clock::Clock, exercises::Run, process::Launcher};
-use crate::args::TimingArgs;
+use crate::args::{ArgsError, ElectionArgs};
 
 pub use self::{
     account::{Claim, Event, Exercise, SeenTerm, Summary},
@@ -28,18 +28,13 @@ pub use self::{
 #[derive(Args, Clone, Debug)]
 #[non_exhaustive]
 pub struct FailoverArgs {
-    /// Where the lease is kept: `sqlite:PATH` or `postgres://…`; a SQLite file in a temporary directory if not given.
-    #[arg(long, value_name = "URL")]
-    pub store: Option<String>,
-    /// The election that the replicas take part in. Nobody else may.
-    #[arg(long, value_name = "NAME", default_value = "failover")]
-    pub election: String,
     /// Print one JSON object per event, and one for the summary.
     #[arg(long)]
     pub json: bool,
-    /// How fast.
+    /// The election that the replicas take part in, and nobody else; on a SQLite file in a temporary directory if no store is
+    /// given.
     #[command(flatten)]
-    pub timing: TimingArgs,
+    pub election: ElectionArgs,
 }
 
 /// Why a run could not be carried through.
@@ -49,9 +44,12 @@ pub enum FailoverError {
     /// `memory:` is one process's own.
     #[error("the replicas are processes and cannot share memory: give sqlite:PATH or postgres://…")]
     NotShared,
-    /// The timings contradict each other.
+    /// The flags, or the file that they name, give no election.
     #[error(transparent)]
-    Config(#[from] tenure::ConfigError),
+    Args(#[from] ArgsError),
+    /// They contradict each other.
+    #[error(transparent)]
+    Config(#[from] ElectionConfigError),
     /// A replica's program could not be started.
     #[error("{} cannot be started", program.display())]
     Start {
@@ -94,21 +92,22 @@ pub enum FailoverError {
 /// [`FailoverError`] if the run could not be carried through. That a promise was not observed is no error: see
 /// [`Summary::all_observed`].
 pub async fn run(args: &FailoverArgs, program: PathBuf) -> Result<Summary, FailoverError> {
+    let mut election = args.election.clone();
     let directory;
-    let store = match &args.store {
-        Some(url) if url.starts_with("memory:") => return Err(FailoverError::NotShared),
-        Some(url) => url.clone(),
-        None => {
-            directory = TempDir::with_prefix("tenure-failover-")?;
-            format!("sqlite:{}", directory.path().join("failover.db").display())
-        }
-    };
+    if election.store.is_none() && election.config.is_none() {
+        directory = TempDir::with_prefix("tenure-failover-")?;
+        election.store = Some(format!("sqlite:{}", directory.path().join("failover.db").display()));
+    }
+    let config = election.to_config("failover", "memory:")?;
+    if config.store.kind() == "memory" {
+        return Err(FailoverError::NotShared);
+    }
     // Derives the figures that the replicas will derive; it is never run.
-    let elector = Elector::builder(&args.election, MemoryStore::new());
-    let timing = *args.timing.apply(elector).build()?.timing();
+    let timing = *config.elector(config.store()?)?.timing();
 
-    let mut flags = args.timing.to_flags();
-    flags.extend(["--listen", "127.0.0.1:0", "--store", &store].map(str::to_owned));
-    flags.extend(["--election".to_owned(), args.election.clone()]);
+    election.election = Some(config.election);
+    election.timing.lease = config.lease_duration;
+    let flags =
+        [vec!["--listen".to_owned(), "127.0.0.1:0".to_owned()], election.to_flags()].concat();
     Run::new(Launcher { program, flags }, timing, args.json, Clock::start()).complete().await
 }

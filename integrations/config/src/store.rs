@@ -34,6 +34,12 @@ impl StoreConfig {
         Self::from_table(url.into(), BTreeMap::new())
     }
 
+    /// Which kind of store it is: the scheme of its URL, `postgres` for example, and the name of its feature.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        self.kind.name
+    }
+
     /// Makes the store. No I/O.
     ///
     /// # Errors
