@@ -7,6 +7,7 @@ use futures::executor::block_on;
 use super::*;
 use crate::{
     ElectionName, Expiry, Fence, LeaderOnlyError, MemoryStore, Phase, TermEnd, Transition,
+    store::WithoutHints,
 };
 
 pub(super) const LEASE: Duration = Duration::from_secs(3);
@@ -58,6 +59,36 @@ async fn one_of_two_leads_and_the_other_takes_over_after_a_shutdown() {
     assert!(next.fence() > term.fence());
     first.shutdown().await.unwrap();
     assert!(first.leadership().leading().await.is_err());
+}
+
+/// The first candidate of two electors hands over; how long that takes.
+async fn hand_over(clock: &Clock, elector: impl Fn() -> ElectorBuilder) -> Duration {
+    let first = elector().build().unwrap().spawn();
+    first.leadership().leading().await.unwrap();
+    let second = elector().build().unwrap().spawn();
+    let sees_it = |status: &crate::Status| status.leader().is_some();
+    second.leadership().watch().wait_for(sees_it).await.unwrap();
+    let asked = clock.now();
+    first.shutdown().await.unwrap();
+    second.leadership().leading().await.unwrap();
+    clock.now().saturating_since(asked)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hand_over_waits_for_no_polling_period() {
+    let fleet = Fleet::new();
+    let patient = || fleet.builder().lease_duration(Duration::from_secs(3_600));
+    let took = hand_over(&fleet.clock, patient).await;
+    assert!(took < Duration::from_millis(100), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hand_over_without_hints_takes_no_longer_than_its_worst_case() {
+    let fleet = Fleet::new();
+    let took =
+        hand_over(&fleet.clock, || fleet.builder_on(WithoutHints(fleet.store.clone()))).await;
+    let bound = fleet.builder().build().unwrap().timing().worst_case().hand_over;
+    assert!(took <= bound, "{took:?}, and not {bound:?}");
 }
 
 #[tokio::test(start_paused = true)]

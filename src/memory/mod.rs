@@ -7,13 +7,15 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use futures::stream;
+
 use crate::{
     clock::Clock,
     instant::Instant,
     lease::{ElectionName, Lease},
     store::{
-        AcquireRequest, Capabilities, Outcome, PlaceRequest, ReleaseRequest, RenewRequest, Session,
-        Store, StoreError,
+        AcquireRequest, Capabilities, Hints, Outcome, PlaceRequest, ReleaseRequest, RenewRequest,
+        Session, Store, StoreError,
     },
 };
 
@@ -23,7 +25,8 @@ use self::records::Records;
 /// today. Clones share their records; two stores made by [`new`](Self::new) have nothing in common.
 ///
 /// It keeps the contract of [`Store`] to the letter and passes the same suite as the databases do. Its wall clock
-/// stands at zero, so the fences of an election are 1, 2, 3.
+/// stands at zero, so the fences of an election are 1, 2, 3. A release wakes the followers, so that a hand-over waits for
+/// no polling period; [`WithoutHints`](crate::store::WithoutHints) turns that off.
 ///
 /// ```
 /// use std::time::Duration;
@@ -148,7 +151,7 @@ impl Store for MemoryStore {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { clock: true, ..Capabilities::NONE }
+        Capabilities { clock: true, hints: true, ..Capabilities::NONE }
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
@@ -197,6 +200,14 @@ impl Session for MemorySession {
 
     async fn release(&mut self, request: &ReleaseRequest) -> Result<Outcome, StoreError> {
         Ok(self.store.0.lock(|records, now| records.release(&self.election, request, now)))
+    }
+
+    fn hints(&mut self) -> Hints {
+        let released = self.store.0.lock(|records, _| records.listen(&self.election));
+        Hints::new(stream::unfold(released, async |mut released| {
+            // The sender is gone with the last clone of the store.
+            released.changed().await.ok().map(|()| ((), released))
+        }))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use tokio::sync::watch;
+
 use crate::{
     instant::Instant,
     lease::{ElectionName, Fence, Identity, Lease, Payload, Version},
@@ -16,6 +18,8 @@ pub(super) struct Records {
     pub(super) table: BTreeMap<ElectionName, Record>,
     /// The last version given out, to any record: so that none repeats when a record is deleted or restored.
     version: u64,
+    /// Wakes who listens to releases, for each election to which somebody has ever listened.
+    released: BTreeMap<ElectionName, watch::Sender<()>>,
 }
 
 #[derive(Clone)]
@@ -124,7 +128,16 @@ impl Records {
         };
         record.version = version;
         record.released = true;
-        Outcome::Won(record.lease(now))
+        let outcome = Outcome::Won(record.lease(now));
+        if let Some(listeners) = self.released.get(election) {
+            listeners.send_replace(());
+        }
+        outcome
+    }
+
+    /// Changes with each release from here on.
+    pub(super) fn listen(&mut self, election: &ElectionName) -> watch::Receiver<()> {
+        self.released.entry(election.clone()).or_default().subscribe()
     }
 
     pub(super) fn depose(&mut self, election: &ElectionName, now: Instant) -> Option<Lease> {

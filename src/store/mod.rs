@@ -5,6 +5,7 @@ mod error;
 mod hold;
 mod request;
 mod slot;
+mod without_hints;
 
 use std::{
     fmt,
@@ -25,6 +26,7 @@ pub use self::{
         AcquireRequest, Observed, Outcome, PlaceRequest, ReleaseRequest, RenewRequest, When,
     },
     slot::{Slot, Taken},
+    without_hints::WithoutHints,
 };
 use crate::lease::{ElectionName, Lease};
 
