@@ -9,8 +9,8 @@ use futures::future::join_all;
 use tenure::{
     ElectionName, Fence, Identity, Lease, Store, StoreError,
     store::{
-        AcquireRequest, Observed, Outcome, PlaceRequest, ReleaseRequest, RenewRequest, Session,
-        When,
+        AcquireRequest, Hints, Observed, Outcome, PlaceRequest, ReleaseRequest, RenewRequest,
+        Session, When,
     },
 };
 use tokio::{sync::Barrier, time::sleep};
@@ -27,12 +27,14 @@ pub(crate) struct Bench<S: Subject> {
     pub(crate) subject: S,
     pub(crate) store: S::Store,
     pub(crate) election: ElectionName,
+    /// Whether candidates listen to hints, from before their first call on.
+    pub(crate) listening: bool,
 }
 
 impl<S: Subject> Bench<S> {
     pub(crate) async fn new(subject: S) -> Self {
         let store = subject.store().await;
-        let bench = Self { subject, store, election: election("an election") };
+        let bench = Self { subject, store, election: election("an election"), listening: false };
         bench.store.ensure_schema().await.expect_store("ensure_schema");
         bench
     }
@@ -47,7 +49,10 @@ impl<S: Subject> Bench<S> {
         name: &str,
         election: &ElectionName,
     ) -> Candidate<Sess<S>> {
-        Candidate::new(identity(name), &self.subject.store().await, election)
+        let store = self.subject.store().await;
+        let mut candidate = Candidate::new(identity(name), &store, election);
+        candidate.hints = self.listening.then(|| candidate.session.hints());
+        candidate
     }
 
     /// That many candidates, each with an open connection.
@@ -100,6 +105,8 @@ pub(crate) struct Record {
 pub(crate) struct Candidate<Se> {
     pub(crate) identity: Identity,
     pub(crate) session: Se,
+    /// Kept, so that the store goes on giving them.
+    hints: Option<Hints>,
 }
 
 impl<Se: Session> Candidate<Se> {
@@ -108,7 +115,7 @@ impl<Se: Session> Candidate<Se> {
         store: &impl Store<Session = Se>,
         election: &ElectionName,
     ) -> Self {
-        Self { identity, session: store.session(election) }
+        Self { identity, session: store.session(election), hints: None }
     }
 
     pub(crate) async fn inspect(&mut self) -> Option<Lease> {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use tenure::{Fence, Lease, store::Session};
+use tenure::{Fence, Lease, Store, store::Session};
 use tokio::time::sleep;
 
 use crate::{
-    bench::{Bench, Candidate, LONG, SHORT, election, fence, lost, won},
+    bench::{Bench, Candidate, ExpectStore, LONG, SHORT, election, fence, lost, won},
     subject::{Subject, Unsupported},
 };
 
@@ -211,6 +211,82 @@ pub(crate) async fn fences_of_one_election_are_not_raised_by_another<S: Subject>
     let high = won(high.acquire(&request).await);
     let other = bench.candidate_of("a", &election("other")).await.lead(LONG).await;
     assert!(other.fence < high.fence, "{:?} follows {:?}", other.fence, high.fence);
+    Ok(())
+}
+
+/// The long life of one election, in which every kind of change follows on every other. Different fences are not enough:
+/// each is above all before it.
+pub(crate) async fn fences_rise_over_every_change_of_hands<S: Subject>(
+    bench: Bench<S>,
+) -> Result<(), Unsupported> {
+    bench.subject.administration()?;
+    let mut kinds = vec![Change::Released, Change::Watched, Change::Own, Change::Deposed];
+    if bench.store.capabilities().clock {
+        kinds.push(Change::Expired);
+    }
+    changes_of_hands(&bench, &kinds).await
+}
+
+pub(crate) async fn fences_rise_over_every_loss<S: Subject>(
+    bench: Bench<S>,
+) -> Result<(), Unsupported> {
+    let kinds = [Change::Released, Change::Watched, Change::Lost, Change::Restored];
+    changes_of_hands(&bench, &kinds).await
+}
+
+/// What ends a term.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Released,
+    /// Its record was watched for the lease's whole duration.
+    Watched,
+    /// The same candidate leads again.
+    Own,
+    Deposed,
+    Expired,
+    Lost,
+    Restored,
+}
+
+async fn changes_of_hands<S: Subject>(
+    bench: &Bench<S>,
+    kinds: &[Change],
+) -> Result<(), Unsupported> {
+    let mut candidates = bench.candidates(3).await;
+    let mut leading = 0;
+    let mut highest = None;
+    let mut last = None;
+    for (first, second) in kinds.iter().flat_map(|a| kinds.iter().map(move |b| (*a, *b))) {
+        for change in [first, second] {
+            let after = last.replace(change);
+            let leader = &mut candidates[leading];
+            lead_above(leader, &mut highest).await;
+            let term = leader.look().await;
+            assert_eq!(Some(term.fence), highest, "{change:?} after {after:?}");
+            match change {
+                Change::Released => drop(won(leader.release(term.fence).await)),
+                Change::Expired => {
+                    won(leader.renew(term.fence, SHORT).await);
+                    leader.wait_for_expiry().await;
+                }
+                Change::Deposed => {
+                    bench.store.depose(&bench.election).await.expect_store("depose");
+                }
+                Change::Lost => bench.lose_record().await?,
+                Change::Restored => {
+                    bench.subject.back_up().await?;
+                    let mut other = bench.candidate("somebody else").await;
+                    lead_above(&mut other, &mut highest).await;
+                    lead_above(&mut other, &mut highest).await;
+                    bench.subject.restore().await?;
+                }
+                Change::Watched | Change::Own => {}
+            }
+            if !matches!(change, Change::Own) {
+                leading = (leading + 1) % candidates.len();
+            }
+        }
+    }
     Ok(())
 }
 

@@ -6,6 +6,8 @@ mod cancellation;
 mod fences;
 mod freshness;
 mod guards;
+mod hints;
+mod hold;
 mod limits;
 mod report;
 mod schema;
@@ -14,6 +16,7 @@ mod suite;
 mod take_over;
 mod time;
 mod transaction;
+mod versions;
 
 pub use report::{Report, Verdict};
 pub use subject::{Subject, Unsupported};

@@ -55,8 +55,9 @@ pub trait Subject: Send + Sync + 'static {
         future::ready(Err(Unsupported("the store has no schema that could be dropped")))
     }
 
-    /// Begins a transaction of the user's, in the database in which the leases are, on a connection of its own. Whatever
-    /// [`Transaction`] counts in is created with the subject, and starts at zero.
+    /// Begins a transaction of the user's, in the database in which the leases are, on a connection of its own. It takes no
+    /// lock and no snapshot before its first statement. Whatever [`Transaction`] counts in is created with the subject, and
+    /// starts at zero.
     ///
     /// Must be offered by every store whose [`Capabilities::hold`](tenure::store::Capabilities::hold) is not
     /// [`Hold::None`](tenure::store::Hold::None), at one level at least, and by no other. A session must then give up
