@@ -6,6 +6,8 @@
 pub mod args;
 #[cfg(unix)]
 pub mod failover;
+#[cfg(unix)]
+pub mod fencing;
 pub mod replica;
 pub mod signals;
 
