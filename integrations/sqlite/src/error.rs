@@ -47,14 +47,22 @@ const ERROR: i32 = 1;
 const BUSY: i32 = 5;
 const LOCKED: i32 = 6;
 const CANTOPEN: i32 = 14;
+const BUSY_SNAPSHOT: i32 = 517;
+
+/// By extended result code, where that says more than the primary one.
+const BY_EXTENDED_CODE: &[(i32, StoreErrorKind, &str)] = &[(
+    BUSY_SNAPSHOT,
+    Transient,
+    "somebody has written to {file} since this transaction first read from it: roll back, and repeat it",
+)];
 
 /// By primary result code. Those that are missing here mean an error in tenure, or memory that is damaged.
 #[rustfmt::skip]
 const BY_CODE: &[(i32, StoreErrorKind, &str)] = &[
     (3,      Fatal,     "{file} may not be used by this process: look at its permissions"),
     (4,      Transient, "SQLite broke off"),
-    (BUSY,   Transient, "another connection was writing to {file} all the time that the call could wait"),
-    (LOCKED, Transient, "another connection was writing to {file} all the time that the call could wait"),
+    (BUSY,   Transient, "a transaction of another connection was writing to {file}, or holding a term, all the time that the call could wait"),
+    (LOCKED, Transient, "a transaction of another connection was writing to {file}, or holding a term, all the time that the call could wait"),
     (7,      Transient, "SQLite had no memory left"),
     (8,      Fatal,     "{file} is read-only for this process: it must be allowed to write to the file and to its directory"),
     (9,      Transient, "SQLite was interrupted"),
@@ -129,12 +137,9 @@ fn judge(error: &sqlx::Error, source: &Source) -> (StoreErrorKind, String) {
                 "{table} lacks a column: it is not the table that `schema_sql()` describes; choose another one by \
                  `with_table()`",
             ),
-            (code, _) => BY_CODE
-                .iter()
-                .find(|(known, ..)| Some(*known) == code)
-                .map_or((Fatal, "SQLite refuses the statement"), |&(_, kind, advice)| {
-                    (kind, advice)
-                }),
+            (primary, _) => by_code(BY_EXTENDED_CODE, code(error))
+                .or_else(|| by_code(BY_CODE, primary))
+                .unwrap_or((Fatal, "SQLite refuses the statement")),
         },
         sqlx::Error::PoolTimedOut => (
             Transient,
@@ -151,6 +156,14 @@ fn judge(error: &sqlx::Error, source: &Source) -> (StoreErrorKind, String) {
         _ => (Transient, "the thread on which SQLite works failed"),
     };
     (kind, advice.to_owned())
+}
+
+fn by_code(
+    table: &[(i32, StoreErrorKind, &'static str)],
+    code: Option<i32>,
+) -> Option<(StoreErrorKind, &'static str)> {
+    let found = table.iter().find(|(known, ..)| Some(*known) == code);
+    found.map(|&(_, kind, advice)| (kind, advice))
 }
 
 /// SQLite says no more than that it could not.

@@ -22,6 +22,9 @@
 //! - **One statement per operation**, without explicit transactions (but on a pool of yours), in WAL mode: readers are never
 //!   blocked, writers wait for each other no longer than the call may take.
 //! - **Followers only read**; losing a lease writes nothing.
+//! - **Fenced writes** by [`SqliteStore::hold_term`], in transactions on the same file.
+//! - **No wake-ups**: nothing in SQLite tells one process what another has written. A hand-over takes a `retry_period`, which
+//!   may be short here, since a look is a read of some pages that are in memory.
 //!
 //! The file must lie on a local file system: SQLite's locks do not work over a network. Processes in containers may
 //! share it as long as they share the host. Where they do not share its clock (time namespaces, other virtual machines)
@@ -34,6 +37,7 @@
 
 mod clock;
 mod error;
+mod hold;
 mod link;
 mod record;
 mod session;

@@ -2,15 +2,16 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use sqlx::{Row, SqlitePool, sqlite::SqliteRow};
+use sqlx::{Row, SqliteConnection, SqlitePool, sqlite::SqliteRow};
 use tenure::{
-    ElectionName, Lease, StoreError,
-    store::{Capabilities, Store},
+    ElectionName, Lease, StoreError, Term,
+    store::{Capabilities, Hold, HoldError, Store},
 };
 
 use crate::{
     clock::Reading,
     error::{is_busy, is_missing_table, store_error},
+    hold::hold_term,
     link::{Link, Source},
     record,
     session::SqliteSession,
@@ -158,6 +159,56 @@ impl SqliteStore {
         .await
     }
 
+    /// Holds `term` in the transaction that is open on `connection`: nobody takes over before it ends, and if the term is
+    /// not current there any more, this fails. It is the only protection of a write that is already on its way when the
+    /// process is frozen and another candidate takes over.
+    ///
+    /// The transaction must be one on the file in which the leases are. From here on it has the file's one write lock:
+    /// **nobody else writes to the file, the leader's own renewals included** ([`Hold::Exclusive`]). Keep it far shorter
+    /// than the lease; a process that is frozen in it keeps everybody waiting until it goes on or dies. Hold the term
+    /// before anything else is read or written, so that the transaction need not be repeated.
+    ///
+    /// ```
+    /// # use tenure::Term;
+    /// # use tenure_sqlite::{SqliteStore, sqlx};
+    /// # async fn example(store: SqliteStore, pool: sqlx::SqlitePool, term: Term) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut transaction = pool.begin().await?;
+    /// store.hold_term(&mut transaction, &term).await?;
+    /// sqlx::query("UPDATE invoices SET paid = TRUE").execute(&mut *transaction).await?;
+    /// transaction.commit().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// - [`HoldError::Ended`]: the term is over here; the database was not asked.
+    /// - [`HoldError::NotCurrent`]: its lease expired, was released, taken over, deposed, or is gone.
+    /// - [`HoldError::Store`]: retryable if others were writing for longer than the connection's `busy_timeout`, or have
+    ///   written since the transaction first read something; fatal if no transaction is open, in which nothing would be
+    ///   held.
+    ///
+    /// After each of them, roll back.
+    ///
+    /// # Cancel safety
+    /// Dropped, it may hold the term or not: roll back.
+    pub async fn hold_term(
+        &self,
+        connection: &mut SqliteConnection,
+        term: &Term,
+    ) -> Result<(), HoldError> {
+        hold_term(&self.table, &self.source, connection, term).await
+    }
+
+    /// The statement with which [`hold_term`](Self::hold_term) holds `term`, for other drivers: to be executed within a
+    /// transaction, on the file in which the leases are. It answers one row if the term is held. If it answers none, or
+    /// fails, roll back; its failures are those of any writing statement.
+    ///
+    /// It is made for one transaction: it carries the time at which it was made. Ask [`Term::may_finish`] first.
+    #[must_use]
+    pub fn hold_sql(&self, term: &Term) -> String {
+        self.table.hold_sql(term, Reading::now())
+    }
+
     fn link(&self) -> Link {
         Link::new(self.source.clone(), ADMINISTRATION_LIMIT)
     }
@@ -215,6 +266,7 @@ impl Store for SqliteStore {
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = Capabilities::NONE;
         capabilities.clock = true;
+        capabilities.hold = Hold::Exclusive;
         capabilities
     }
 

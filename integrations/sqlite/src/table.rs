@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use sqlx::{AssertSqlSafe, Sqlite, query::Query, sqlite::SqliteArguments};
 use tenure::{
-    ElectionName, Fence, Identity, StoreError,
+    ElectionName, Fence, Identity, StoreError, Term,
     store::{AcquireRequest, Observed, PlaceRequest, ReleaseRequest, RenewRequest, When},
 };
 
@@ -36,11 +36,12 @@ pub(crate) struct Table {
     renew: Arc<str>,
     release: Arc<str>,
     depose: Arc<str>,
+    hold: Arc<str>,
 }
 
 impl Default for Table {
     fn default() -> Self {
-        Self::quoted("leader_election")
+        Self::of("leader_election")
     }
 }
 
@@ -56,11 +57,11 @@ impl Table {
         if name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_")) {
             return Err(SetupError::ReservedTable { table: name.to_owned() });
         }
-        Ok(Self::quoted(name))
+        Ok(Self::of(name))
     }
 
-    fn quoted(name: &str) -> Self {
-        let table = format!("\"{}\"", name.replace('"', "\"\""));
+    fn of(name: &str) -> Self {
+        let table = quoted(name);
         // Follows the wall clock where that is ahead, so that a record that was restored from a backup does not repeat
         // the versions that it has had since.
         let next_version = format!("max(version + 1, {WALL_MS} * 1000)");
@@ -118,6 +119,7 @@ impl Table {
                  WHERE name = ?1 RETURNING {COLUMNS}"
             )
             .into(),
+            hold: hold(&table, ["?1", "?2", "?3", "?4", "?5"]).into(),
             name: name.to_owned(),
         }
     }
@@ -149,15 +151,15 @@ impl Table {
         request: &PlaceRequest,
         now: Reading,
     ) -> Result<Statement<'a>, StoreError> {
-        let term = Term::new(request.duration, now)?;
+        let valid = Validity::new(request.duration, now)?;
         let least = request.floor.unwrap_or(Fence::MIN);
         Ok(statement(&self.insert)
             .bind(election.as_str())
             .bind(None::<&str>)
             .bind(i64::from(least))
-            .bind(term.duration)
+            .bind(valid.duration)
             .bind(now.micros)
-            .bind(term.expires_at)
+            .bind(valid.expires_at)
             .bind(&[][..] as &[u8])
             .bind(now.boot))
     }
@@ -168,7 +170,7 @@ impl Table {
         request: &'a AcquireRequest,
         now: Reading,
     ) -> Result<Statement<'a>, StoreError> {
-        let term = Term::new(request.duration, now)?;
+        let valid = Validity::new(request.duration, now)?;
         let record = request.observed.as_ref().map(|observed| observed.fence);
         // The wall clock is SQLite's, and raises it further.
         let least = Fence::next(record, request.floor, 0).ok_or_else(|| {
@@ -179,9 +181,9 @@ impl Table {
             .bind(election.as_str())
             .bind(request.holder.as_str())
             .bind(i64::from(least))
-            .bind(term.duration)
+            .bind(valid.duration)
             .bind(now.micros)
-            .bind(term.expires_at)
+            .bind(valid.expires_at)
             .bind(request.payload.as_bytes())
             .bind(now.boot);
         Ok(match &request.observed {
@@ -200,11 +202,11 @@ impl Table {
         request: &'a RenewRequest,
         now: Reading,
     ) -> Result<Statement<'a>, StoreError> {
-        let term = Term::new(request.duration, now)?;
+        let valid = Validity::new(request.duration, now)?;
         Ok(of_term(&self.renew, election, &request.holder, request.fence)
-            .bind(term.duration)
+            .bind(valid.duration)
             .bind(now.micros)
-            .bind(term.expires_at)
+            .bind(valid.expires_at)
             .bind(request.payload.as_ref().map(|payload| payload.as_bytes()))
             .bind(now.boot))
     }
@@ -217,9 +219,45 @@ impl Table {
         of_term(&self.release, election, &request.holder, request.fence)
     }
 
+    pub(crate) fn hold<'a>(&self, term: &'a Term, now: Reading) -> Statement<'a> {
+        of_term(&self.hold, term.election(), term.identity(), term.fence())
+            .bind(now.boot)
+            .bind(now.micros)
+    }
+
+    /// The same with its values in the text.
+    pub(crate) fn hold_sql(&self, term: &Term, now: Reading) -> String {
+        let values = [
+            literal(term.election().as_str()),
+            literal(term.identity().as_str()),
+            i64::from(term.fence()).to_string(),
+            literal(now.boot),
+            now.micros.to_string(),
+        ];
+        hold(&quoted(&self.name), values.each_ref().map(String::as_str))
+    }
+
     pub(crate) fn depose<'a>(&self, election: &'a ElectionName) -> Statement<'a> {
         statement(&self.depose).bind(election.as_str())
     }
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Takes the write lock, and answers a row if the term is current. It changes nothing: others go by the version. Values
+/// are parameters or literals.
+fn hold(table: &str, [name, holder, fence, boot, now]: [&str; 5]) -> String {
+    format!(
+        "UPDATE {table} SET fence = fence WHERE name = {name} AND holder = {holder} AND fence = {fence} \
+           AND NOT released AND (boot_id <> {boot} OR expires_at > {now}) RETURNING fence"
+    )
+}
+
+/// In SQLite nothing but a quote has a meaning in a text.
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }
 
 /// The file's journal mode.
@@ -246,12 +284,12 @@ fn of_term<'a>(
 }
 
 /// How long a lease is to be valid, in SQLite's integers.
-struct Term {
+struct Validity {
     duration: i64,
     expires_at: i64,
 }
 
-impl Term {
+impl Validity {
     fn new(duration: Duration, now: Reading) -> Result<Self, StoreError> {
         let micros = i64::try_from(duration.as_micros()).ok();
         let expires_at = micros.and_then(|micros| now.micros.checked_add(micros));

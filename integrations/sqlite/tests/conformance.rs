@@ -2,21 +2,52 @@
 
 use std::{fs, path::PathBuf};
 
-use sqlx::{AssertSqlSafe, Connection, SqliteConnection, sqlite::SqliteConnectOptions};
+use sqlx::{
+    AssertSqlSafe, Connection, Sqlite, SqliteConnection,
+    sqlite::{SqliteConnectOptions, SqlitePoolOptions},
+};
 use tempfile::TempDir;
-use tenure::ElectionName;
-use tenure_conformance::{Subject, Unsupported, suite};
+use tenure::{ElectionName, Term, store::HoldError};
+use tenure_conformance::{BoxError, Isolation, Subject, Transaction, Unsupported};
 use tenure_sqlite::SqliteStore;
+
+/// What version 0.1.0 created. Never to be changed: tables like it are out there.
+const FIRST_SCHEMA: &str = "
+    CREATE TABLE leader_election (
+      name TEXT NOT NULL PRIMARY KEY,
+      holder TEXT,
+      fence INTEGER NOT NULL,
+      version INTEGER NOT NULL,
+      duration_us INTEGER NOT NULL,
+      released INTEGER NOT NULL,
+      acquired_at INTEGER NOT NULL,
+      renewed_at INTEGER NOT NULL,
+      expires_at INTEGER NOT NULL,
+      payload BLOB NOT NULL,
+      boot_id TEXT NOT NULL
+    ) STRICT
+";
 
 struct InAFile(TempDir);
 
 impl InAFile {
+    async fn new() -> Self {
+        let subject = Self(tempfile::tempdir().expect("a directory can be made"));
+        subject
+            .execute(
+                "CREATE TABLE application (count INTEGER NOT NULL); \
+                 INSERT INTO application VALUES (0)",
+            )
+            .await;
+        subject
+    }
+
     fn path(&self) -> PathBuf {
         self.0.path().join("leases.db")
     }
 
     async fn behind_the_stores_back(&self) -> SqliteConnection {
-        let options = SqliteConnectOptions::new().filename(self.path());
+        let options = SqliteConnectOptions::new().filename(self.path()).create_if_missing(true);
         SqliteConnection::connect_with(&options).await.expect("the file can be opened")
     }
 
@@ -86,6 +117,45 @@ impl Subject for InAFile {
         Ok(())
     }
 
+    async fn begin(&self, isolation: Isolation) -> Result<impl Transaction, Unsupported> {
+        if isolation != Isolation::Serializable {
+            return Err(Unsupported("all transactions of SQLite are serializable"));
+        }
+        let options = SqliteConnectOptions::new().filename(self.path());
+        let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await;
+        let transaction = pool.expect("the file can be opened").begin().await.expect("begins");
+        Ok(OfTheApplication { store: self.store().await, transaction })
+    }
+
+    async fn upgrade(&self) -> Result<(), Unsupported> {
+        self.execute("ALTER TABLE leader_election ADD COLUMN later INTEGER NOT NULL DEFAULT 1")
+            .await;
+        Ok(())
+    }
+
+    async fn write_added(&self, election: &ElectionName, value: i64) -> Result<(), Unsupported> {
+        sqlx::query("UPDATE leader_election SET later = ?2 WHERE name = ?1")
+            .bind(election.as_str())
+            .bind(value)
+            .execute(&mut self.behind_the_stores_back().await)
+            .await
+            .expect("the column can be written");
+        Ok(())
+    }
+
+    async fn read_added(&self, election: &ElectionName) -> Result<i64, Unsupported> {
+        let value = sqlx::query_scalar("SELECT later FROM leader_election WHERE name = ?1");
+        let mut connection = self.behind_the_stores_back().await;
+        let value = value.bind(election.as_str()).fetch_one(&mut connection).await;
+        Ok(value.expect("the column can be read"))
+    }
+
+    async fn first_schema(&self) -> Result<(), Unsupported> {
+        self.execute("DROP TABLE leader_election").await;
+        self.execute(FIRST_SCHEMA).await;
+        Ok(())
+    }
+
     /// The whole file, under the sessions that have it open.
     async fn drop_schema(&self) -> Result<(), Unsupported> {
         for file in ["leases.db", "leases.db-wal", "leases.db-shm"] {
@@ -98,4 +168,40 @@ impl Subject for InAFile {
     }
 }
 
-suite!(async || InAFile(tempfile::tempdir().expect("a directory can be made")));
+mod sqlite {
+    use super::*;
+
+    tenure_conformance::suite!(InAFile::new, unsupported: [
+        "hints::*",
+        "hold::no_late_write_under_read_committed",
+        "hold::no_late_write_under_repeatable_read",
+        "hold::several_transactions_hold_one_term",
+    ]);
+}
+
+/// A transaction of the application's own, on the same file.
+struct OfTheApplication {
+    store: SqliteStore,
+    transaction: sqlx::Transaction<'static, Sqlite>,
+}
+
+impl Transaction for OfTheApplication {
+    async fn hold(&mut self, term: &Term) -> Result<(), HoldError> {
+        self.store.hold_term(&mut self.transaction, term).await
+    }
+
+    async fn count(&mut self) -> Result<i64, BoxError> {
+        let count = sqlx::query_scalar("SELECT count FROM application");
+        Ok(count.fetch_one(&mut *self.transaction).await?)
+    }
+
+    async fn add(&mut self) -> Result<(), BoxError> {
+        let add = sqlx::query("UPDATE application SET count = count + 1");
+        add.execute(&mut *self.transaction).await?;
+        Ok(())
+    }
+
+    async fn commit(self) -> Result<(), BoxError> {
+        Ok(self.transaction.commit().await?)
+    }
+}
