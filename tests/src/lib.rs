@@ -22,7 +22,7 @@ pub use self::{
     event::{Command, Event, Message, Refusal},
     fleet::{Fleet, Seen},
     participant::Participant,
-    settings::{Settings, UnknownStore, connect},
+    settings::{Settings, connect},
     stamp::Stamp,
     timeline::{Entry, LIMIT, Timeline, wait_until},
 };

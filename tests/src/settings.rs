@@ -3,16 +3,16 @@
 use std::{error::Error, time::Duration};
 
 use serde::{Deserialize, Serialize};
-use tenure::{DynStore, Elector, ElectorBuilder, Store};
-use tenure_postgres::PostgresStore;
-use tenure_sqlite::SqliteStore;
+use serde_json::Value;
+use tenure::{DynStore, Elector, ElectorBuilder};
+use tenure_config::StoreConfig;
 
 /// What a participant is started with. Everything that is not set is derived from the lease, as in the library.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(clippy::exhaustive_structs)] // tests change what they care for
 pub struct Settings {
-    /// Where leases are kept: `sqlite:PATH` or `postgres://...`.
-    pub store: String,
+    /// Where leases are kept: a URL, or a table with the URL and the store's options, as in a configuration.
+    pub store: Value,
     /// The election.
     pub election: String,
     /// How long a lease is valid.
@@ -25,7 +25,7 @@ impl Settings {
     /// The usual ones of tests: a lease of 2 s, so that a fail-over does not take long, and a call may take 400 ms on a
     /// busy machine.
     #[must_use]
-    pub fn new(store: impl Into<String>, election: impl Into<String>) -> Self {
+    pub fn new(store: impl Into<Value>, election: impl Into<String>) -> Self {
         let lease = Duration::from_secs(2);
         Self { store: store.into(), election: election.into(), lease, drain: None }
     }
@@ -56,27 +56,10 @@ impl Settings {
     }
 }
 
-/// The URL names no store that tests know.
-#[derive(Debug)]
-#[allow(clippy::exhaustive_structs)]
-pub struct UnknownStore(pub String);
-
-impl std::fmt::Display for UnknownStore {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "no store is known for {:?}", self.0)
-    }
-}
-
-impl Error for UnknownStore {}
-
-/// The store at a URL. No I/O.
+/// The store that is configured so. No I/O.
 ///
 /// # Errors
-/// If the URL is of no known store, or not a valid one.
-pub fn connect(url: &str) -> Result<DynStore, Box<dyn Error + Send + Sync>> {
-    match url.split_once(':') {
-        Some(("sqlite", _)) => Ok(SqliteStore::new(url)?.into_dyn()),
-        Some(("postgres", _)) => Ok(PostgresStore::new(url)?.into_dyn()),
-        _ => Err(UnknownStore(url.to_owned()).into()),
-    }
+/// If there is no such store.
+pub fn connect(store: &Value) -> Result<DynStore, Box<dyn Error + Send + Sync>> {
+    Ok(serde_json::from_value::<StoreConfig>(store.clone())?.connect()?)
 }

@@ -32,11 +32,11 @@ fn an_application_that_uses_up_its_pool_keeps_its_term() {
     // Connections that are given back to a pool need a runtime.
     let _entered = application.enter();
     let pool = PgPoolOptions::new().max_connections(2).acquire_timeout(Duration::from_millis(100));
-    let pool = application.block_on(pool.connect(&server.url())).unwrap();
+    let pool = application.block_on(pool.connect(&server.0.url())).unwrap();
     let _held = application.block_on(async { (pool.acquire().await, pool.acquire().await) });
     application.block_on(pool.acquire()).unwrap_err();
 
-    let store = PostgresStore::new(&server.url()).unwrap();
+    let store = PostgresStore::new(&server.0.url()).unwrap();
     Leader::elect("own-connection", Faulty::new(store)).renews(9);
 
     // Who lends the pool to the store is told what is missing.
@@ -67,7 +67,7 @@ fn a_pool_that_replaces_its_connections_every_second_costs_no_term() {
             Box::pin(async { Ok(()) })
         }
     });
-    let pool: PgPool = application.block_on(pool.connect(&server.url())).unwrap();
+    let pool: PgPool = application.block_on(pool.connect(&server.0.url())).unwrap();
     let store = Faulty::new(PostgresStore::from_pool(pool));
     let elector = Elector::builder("short-lived", store.clone())
         .lease_duration(Duration::from_secs(2))

@@ -1,6 +1,11 @@
 //! What people do to a database under a leader.
 
-use tenure::{ElectionName, Lease};
+use std::time::Duration;
+
+use tenure::{
+    ElectionName, Identity, Lease, Store,
+    store::{AcquireRequest, Observed, Outcome, Session},
+};
 use tenure_tests::{Event, Stamp};
 
 use super::{BUSY, Ground, ended, runtime, timing};
@@ -22,16 +27,12 @@ pub(crate) fn a_deposed_leader_steps_down_and_its_lease_runs_out(ground: &impl G
     fleet.judge(2);
 }
 
-/// Somebody writes another holder into the row. That the leader's next renewal matches nothing is proof.
+/// Somebody takes the lease although it is valid. That the leader's next renewal matches nothing is proof.
 pub(crate) fn a_leader_whose_row_was_taken_learns_it_and_changes_nothing(ground: &impl Ground) {
     let fleet = ground.fleet("stolen");
     let replica = fleet.join();
     let first = fleet.leader();
-    ground.execute(
-        "UPDATE leader_election SET holder = 'thief', fence = fence + 1, version = version + 1 \
-         WHERE name = 'stolen'",
-    );
-    let stolen = record(ground, "stolen");
+    let stolen = steal(ground, "stolen");
     replica.says("it steps down", ended(first.fence, "Lost"));
     let found = record(ground, "stolen");
     // Unless the thief's lease has run out by now.
@@ -48,7 +49,7 @@ pub(crate) fn a_leader_whose_table_was_dropped_steps_down_until_it_is_back(groun
     let fleet = ground.fleet("dropped");
     let replicas = [fleet.join(), fleet.join()];
     let first = fleet.leader();
-    ground.execute("DROP TABLE leader_election");
+    ground.drop_schema();
     let leader = &replicas[first.participant];
     let end = leader.says("it steps down", ended(first.fence, "Lost"));
     let late = end.at - fleet.term(first.fence).until;
@@ -62,6 +63,24 @@ pub(crate) fn a_leader_whose_table_was_dropped_steps_down_until_it_is_back(groun
     ground.store();
     fleet.leader_after(first.fence);
     fleet.judge(2);
+}
+
+/// A claim that says it has watched the lease run out.
+fn steal(ground: &impl Ground, election: &str) -> Lease {
+    let mut session = ground.store().session(&ElectionName::new(election).unwrap());
+    runtime().block_on(async {
+        // The leader may renew in between.
+        for _ in 0..1_000 {
+            let seen = session.inspect().await.unwrap();
+            let observed = seen.as_ref().map(Observed::from);
+            let thief = Identity::new("thief").unwrap();
+            let claim = AcquireRequest::new(thief, observed, Duration::from_secs(2));
+            if let Outcome::Won(lease) = session.acquire(&claim).await.unwrap() {
+                return lease;
+            }
+        }
+        panic!("the lease changes faster than it can be stolen");
+    })
 }
 
 fn record(ground: &impl Ground, election: &str) -> Lease {

@@ -13,6 +13,7 @@ pub(crate) mod runtime;
 
 use std::time::Duration;
 
+use serde_json::Value;
 use tenure::{DynStore, protocol::Timing};
 use tenure_tests::{Event, Fleet, Settings, connect};
 use tokio::runtime::{Builder, Runtime};
@@ -22,18 +23,18 @@ pub(crate) const BUSY: Duration = Duration::from_secs(1);
 
 /// A store to hold elections on, and what lies beneath it.
 pub(crate) trait Ground {
-    /// Where leases are kept.
-    fn url(&self) -> String;
+    /// Where leases are kept: a URL, or a table with the URL and options.
+    fn config(&self) -> Value;
 
     /// Has the database hang, with connections open, until what this returns is dropped.
     fn hang(&self) -> Box<dyn Hang + '_>;
 
-    /// Runs a statement behind the store's back.
-    fn execute(&self, sql: &str);
+    /// Takes away what `ensure_schema` creates, with all records.
+    fn drop_schema(&self);
 
     /// The store, with its schema in place.
     fn store(&self) -> DynStore {
-        let store = connect(&self.url()).unwrap();
+        let store = connect(&self.config()).unwrap();
         runtime().block_on(store.ensure_schema()).unwrap();
         store
     }
@@ -41,7 +42,7 @@ pub(crate) trait Ground {
     /// An election of this name.
     fn fleet(&self, election: &str) -> Fleet {
         self.store();
-        Fleet::new(env!("CARGO_BIN_EXE_participant"), Settings::new(self.url(), election))
+        Fleet::new(env!("CARGO_BIN_EXE_participant"), Settings::new(self.config(), election))
     }
 }
 

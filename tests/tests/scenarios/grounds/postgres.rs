@@ -1,0 +1,59 @@
+//! Elections on PostgreSQL.
+
+use std::sync::OnceLock;
+
+use serde_json::Value;
+use tenure_postgres::sqlx::{
+    ConnectOptions, Connection, PgConnection, postgres::PgConnectOptions, raw_sql,
+};
+use tenure_testbed::Postgres;
+
+use super::super::{Ground, Hang, runtime};
+
+/// A private PostgreSQL server.
+pub(crate) struct PostgresServer(pub(crate) Postgres);
+
+impl PostgresServer {
+    pub(crate) fn new() -> Self {
+        Self(Postgres::start().unwrap())
+    }
+
+    /// The one that all tests of this program share that leave it alone. It goes away with the process.
+    pub(crate) fn shared() -> &'static Self {
+        static SERVER: OnceLock<PostgresServer> = OnceLock::new();
+        SERVER.get_or_init(Self::new)
+    }
+
+    pub(crate) async fn connect(&self) -> PgConnection {
+        self.0.url().parse::<PgConnectOptions>().unwrap().connect().await.unwrap()
+    }
+}
+
+impl Ground for PostgresServer {
+    fn config(&self) -> Value {
+        self.0.url().into()
+    }
+
+    fn hang(&self) -> Box<dyn Hang + '_> {
+        self.0.stop();
+        Box::new(Stopped(&self.0))
+    }
+
+    fn drop_schema(&self) {
+        runtime().block_on(async {
+            let mut connection = self.connect().await;
+            raw_sql("DROP TABLE leader_election").execute(&mut connection).await.unwrap();
+            connection.close().await.unwrap();
+        });
+    }
+}
+
+struct Stopped<'a>(&'a Postgres);
+
+impl Hang for Stopped<'_> {}
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.cont();
+    }
+}
