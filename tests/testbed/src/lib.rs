@@ -20,6 +20,10 @@ mod account;
 #[cfg(unix)]
 mod launch;
 #[cfg(unix)]
+mod mariadb;
+#[cfg(unix)]
+mod pgbouncer;
+#[cfg(unix)]
 mod postgres;
 pub mod programs;
 #[cfg(unix)]
@@ -30,4 +34,4 @@ mod sandbox;
 mod supervisor;
 
 #[cfg(unix)]
-pub use self::{postgres::Postgres, proxy::Proxy};
+pub use self::{mariadb::Mariadb, pgbouncer::PgBouncer, postgres::Postgres, proxy::Proxy};

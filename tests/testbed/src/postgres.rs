@@ -5,7 +5,7 @@ use std::{
     io::{self, Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpStream},
     path::{Path, PathBuf},
-    sync::OnceLock,
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
@@ -13,7 +13,7 @@ use rustix::process::Signal;
 
 use crate::{
     launch::{Launch, on_a_free_port},
-    programs,
+    programs::{self, Programs},
     sandbox::Sandbox,
     supervisor::Supervisor,
 };
@@ -36,15 +36,27 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Starts a server and waits until it takes connections.
+    /// Starts a server of Debian's version and waits until it takes connections.
     ///
     /// # Errors
     /// If PostgreSQL is not installed (the error names the package), or does not start (the error has its log).
     pub fn start() -> io::Result<Self> {
+        Self::start_version(&programs::POSTGRES)
+    }
+
+    /// The same of PostgreSQL 18.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_18() -> io::Result<Self> {
+        Self::start_version(&programs::POSTGRES_18)
+    }
+
+    fn start_version(version: &Programs) -> io::Result<Self> {
         let sandbox = Sandbox::of_this_process()?;
-        let bin = programs::POSTGRES.find()?;
+        let bin = version.find()?;
         let data = sandbox.fresh_path("postgres");
-        sandbox.copy(template(sandbox, &bin)?, &data)?;
+        sandbox.copy(&template(sandbox, &bin)?, &data)?;
         let mut server = Self { bin, sandbox, data, port: 0, running: None };
         on_a_free_port("could not bind", |port| {
             server.port = port;
@@ -143,7 +155,9 @@ impl Postgres {
             arguments: &arguments,
             log: &self.data.join("testbed.log"),
         };
-        self.running = Some(launch.run(self.sandbox, || takes_connections(self.addr()))?);
+        let addr = self.addr();
+        self.running =
+            Some(launch.run(self.sandbox, || hello(addr, "postgres", "postgres").is_ok())?);
         Ok(())
     }
 
@@ -166,14 +180,17 @@ impl Drop for Postgres {
     }
 }
 
-/// A cluster that was initialized once: copying it takes a tenth of the time.
-fn template(sandbox: &Sandbox, bin: &Path) -> io::Result<&'static Path> {
-    static TEMPLATE: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let made = TEMPLATE.get_or_init(|| {
-        let data = sandbox.fresh_path("template");
-        initialize(sandbox, bin, &data).map(|()| data).map_err(|error| error.to_string())
-    });
-    made.as_deref().map_err(|error| io::Error::other(error.as_str()))
+/// A cluster that was initialized once by this version: copying it takes a tenth of the time.
+fn template(sandbox: &Sandbox, bin: &Path) -> io::Result<PathBuf> {
+    static TEMPLATES: Mutex<Vec<(PathBuf, PathBuf)>> = Mutex::new(Vec::new());
+    let mut templates = TEMPLATES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, data)) = templates.iter().find(|(of, _)| of == bin) {
+        return Ok(data.clone());
+    }
+    let data = sandbox.fresh_path("template");
+    initialize(sandbox, bin, &data)?;
+    templates.push((bin.to_owned(), data.clone()));
+    Ok(data)
 }
 
 fn initialize(sandbox: &Sandbox, bin: &Path, data: &Path) -> io::Result<()> {
@@ -192,18 +209,16 @@ fn initialize(sandbox: &Sandbox, bin: &Path, data: &Path) -> io::Result<()> {
     fs::write(data.join("pg_hba.conf"), access)
 }
 
-/// Says hello as `postgres`, and sees whether that is answered by a request for authentication, or its success: while
-/// the server starts up it answers with an error.
-fn takes_connections(addr: SocketAddr) -> bool {
-    let hello = || {
-        let mut stream = TcpStream::connect_timeout(&addr, Duration::from_secs(1))?;
-        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-        let parameters = b"\x00\x03\x00\x00user\0postgres\0database\0postgres\0\0";
-        let length = u32::try_from(parameters.len() + 4).map_err(io::Error::other)?;
-        stream.write_all(&[&length.to_be_bytes(), parameters.as_slice()].concat())?;
-        let mut first = [0];
-        stream.read_exact(&mut first)?;
-        io::Result::Ok(first == *b"R")
-    };
-    hello().unwrap_or(false)
+/// Opens a connection, which is then before the first message after the request for authentication, or its success. While
+/// a server starts up it answers with an error.
+pub(crate) fn hello(addr: SocketAddr, user: &str, database: &str) -> io::Result<TcpStream> {
+    let mut stream = TcpStream::connect_timeout(&addr, Duration::from_secs(1))?;
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    let parameters = format!("user\0{user}\0database\0{database}\0\0");
+    let version = [0, 3, 0, 0];
+    let length = u32::try_from(4 + version.len() + parameters.len()).map_err(io::Error::other)?;
+    stream.write_all(&[&length.to_be_bytes(), &version, parameters.as_bytes()].concat())?;
+    let mut request = [0; 9];
+    stream.read_exact(&mut request)?;
+    if request[0] == b'R' { Ok(stream) } else { Err(io::Error::other("it takes no connections")) }
 }

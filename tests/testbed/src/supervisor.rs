@@ -15,10 +15,11 @@ use crate::account::Account;
 /// Starts the server and waits on a pipe for the name of the signal with which to end it. The pipe also ends when the
 /// process that holds its other end is killed: no destructor runs then, and yet the server must not be left behind.
 ///
-/// That death may leave a process group in which a frozen server is; the kernel hangs up on such a group.
+/// That death may leave a process group in which a frozen server is; the kernel hangs up on such a group. And a shell lets
+/// what it starts in the background ignore the signals that are to end it, unless that is undone.
 const SCRIPT: &str = r#"trap '' HUP
 log=$1; shift
-"$@" </dev/null >>"$log" 2>&1 &
+env --default-signal=INT,QUIT "$@" </dev/null >>"$log" 2>&1 &
 echo $!
 read -r signal || signal=QUIT
 kill -s "$signal" $!
