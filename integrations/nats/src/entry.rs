@@ -1,0 +1,319 @@
+//! The entry of one election in its bucket: what is done to it through one connection.
+
+use tenure::{
+    ElectionName, Fence, Identity, Lease, Payload,
+    store::{AcquireRequest, Observed, Outcome, PlaceRequest, ReleaseRequest, RenewRequest, When},
+};
+
+use crate::{
+    api::Last,
+    bucket::{Bucket, BucketError},
+    error::NatsError,
+    key::key_of,
+    link::Connection,
+    value::Record,
+};
+
+/// How often a write is tried again because somebody else wrote in between.
+const ATTEMPTS: usize = 4;
+
+/// What stands under a key.
+#[derive(Clone, Debug)]
+pub(crate) enum Found {
+    Record(Record),
+    /// Nothing. A write expects this revision.
+    Vacant(u64),
+}
+
+impl Found {
+    fn lease(&self) -> Option<Lease> {
+        match self {
+            Self::Record(record) => Some(record.lease()),
+            Self::Vacant(_) => None,
+        }
+    }
+
+    fn revision(&self) -> u64 {
+        match self {
+            Self::Record(record) => record.revision,
+            Self::Vacant(revision) => *revision,
+        }
+    }
+
+    fn is(&self, observed: Option<&Observed>) -> bool {
+        match (self, observed) {
+            (Self::Record(record), Some(observed)) => Observed::from(&record.lease()) == *observed,
+            (Self::Vacant(_), None) => true,
+            _ => false,
+        }
+    }
+}
+
+/// What a session knows from earlier calls. Nothing of it has to be true any more: what is written expects that it is.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    found: Option<Found>,
+    /// When the bucket was created.
+    bucket_created: Option<String>,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Act<'a> {
+    Look,
+    Place(&'a PlaceRequest),
+    Acquire(&'a AcquireRequest),
+    Renew(&'a RenewRequest),
+    Release(&'a ReleaseRequest),
+    Depose,
+}
+
+/// One election's entry.
+pub(crate) struct Entry<'a> {
+    connection: &'a mut Connection,
+    memory: &'a mut Memory,
+    bucket: &'a Bucket,
+    election: &'a ElectionName,
+    stream: String,
+    subject: String,
+}
+
+impl<'a> Entry<'a> {
+    pub(crate) fn new(
+        connection: &'a mut Connection,
+        memory: &'a mut Memory,
+        bucket: &'a Bucket,
+        election: &'a ElectionName,
+    ) -> Self {
+        let (stream, subject) = (bucket.stream(), bucket.subject(election));
+        Self { connection, memory, bucket, election, stream, subject }
+    }
+
+    /// Who only looks, wins nothing.
+    pub(crate) async fn perform(&mut self, act: Act<'_>) -> Result<Outcome, NatsError> {
+        match act {
+            Act::Look => self.lost().await,
+            Act::Place(request) => self.place(request).await,
+            Act::Acquire(request) => self.acquire(request).await,
+            Act::Renew(request) => self.renew(request).await,
+            Act::Release(request) => self.release(request).await,
+            Act::Depose => self.depose().await,
+        }
+    }
+
+    async fn place(&mut self, request: &PlaceRequest) -> Result<Outcome, NatsError> {
+        for _ in 0..ATTEMPTS {
+            let expected = match self.look().await? {
+                Found::Record(record) => return Ok(Outcome::Lost(Some(record.lease()))),
+                Found::Vacant(revision) => revision,
+            };
+            let vacant = Record {
+                revision: 0,
+                holder: None,
+                fence: request.floor.unwrap_or(Fence::MIN),
+                duration: request.duration,
+                payload: Payload::default(),
+                released: false,
+            };
+            if let Some(placed) = self.write(expected, vacant).await? {
+                return Ok(Outcome::Won(placed.lease()));
+            }
+        }
+        Err(NatsError::Contended)
+    }
+
+    /// Writes the least fence that it may have, and reads back the one that it got: as everybody else will.
+    async fn acquire(&mut self, request: &AcquireRequest) -> Result<Outcome, NatsError> {
+        let observed = request.observed.as_ref();
+        if observed.is_some() && request.when == When::Expired {
+            // There is no clock here by which it could have.
+            return self.lost().await;
+        }
+        let fence = Fence::next(observed.map(|observed| observed.fence), request.floor, 0);
+        let claim = Record {
+            revision: 0,
+            holder: Some(request.holder.clone()),
+            fence: fence.ok_or(NatsError::LastFence)?,
+            duration: request.duration,
+            payload: request.payload.clone(),
+            released: false,
+        };
+        // A second time where what was remembered is as it was observed, but was not there any more.
+        for _ in 0..2 {
+            let found = match &self.memory.found {
+                Some(found) if found.is(observed) => found.clone(),
+                _ => self.look().await?,
+            };
+            if !found.is(observed) {
+                return Ok(Outcome::Lost(found.lease()));
+            }
+            let stored = self.store(found.revision(), claim.unsettled()).await?;
+            if let Some(revision) = stored {
+                let found = self.look().await?;
+                return Ok(match found.lease() {
+                    Some(term) if found.revision() == revision => Outcome::Won(term),
+                    other => Outcome::Lost(other),
+                });
+            }
+        }
+        self.lost().await
+    }
+
+    async fn renew(&mut self, request: &RenewRequest) -> Result<Outcome, NatsError> {
+        self.change_term(&request.holder, request.fence, |record| {
+            record.duration = request.duration;
+            if let Some(payload) = &request.payload {
+                record.payload = payload.clone();
+            }
+        })
+        .await
+    }
+
+    async fn release(&mut self, request: &ReleaseRequest) -> Result<Outcome, NatsError> {
+        self.change_term(&request.holder, request.fence, |record| record.released = true).await
+    }
+
+    async fn depose(&mut self) -> Result<Outcome, NatsError> {
+        for _ in 0..ATTEMPTS {
+            let Found::Record(mut record) = self.look().await? else {
+                return Ok(Outcome::Lost(None));
+            };
+            record.holder = None;
+            if let Some(deposed) = self.write(record.revision, record).await? {
+                return Ok(Outcome::Won(deposed.lease()));
+            }
+        }
+        Err(NatsError::Contended)
+    }
+
+    /// Writes on top of what is remembered, without a look, and looks only if that is not what is there any more. What
+    /// it finds then may be an earlier write of its own, whose reply was lost: that is no success, but something to write
+    /// on top of.
+    async fn change_term(
+        &mut self,
+        holder: &Identity,
+        fence: Fence,
+        change: impl Fn(&mut Record),
+    ) -> Result<Outcome, NatsError> {
+        for _ in 0..ATTEMPTS {
+            let remembered = self.memory.found.clone();
+            let mut record = match remembered {
+                Some(Found::Record(record)) if record.is_term(holder, fence) => record,
+                _ => match self.look().await? {
+                    Found::Record(record) if record.is_term(holder, fence) => record,
+                    other => return Ok(Outcome::Lost(other.lease())),
+                },
+            };
+            change(&mut record);
+            if let Some(changed) = self.write(record.revision, record).await? {
+                return Ok(Outcome::Won(changed.lease()));
+            }
+        }
+        Err(NatsError::Contended)
+    }
+
+    async fn lost(&mut self) -> Result<Outcome, NatsError> {
+        Ok(Outcome::Lost(self.look().await?.lease()))
+    }
+
+    /// Reads what stands there.
+    async fn look(&mut self) -> Result<Found, NatsError> {
+        self.check().await?;
+        let last = match self.connection.last(&self.stream, &self.subject).await {
+            Err(error) => return Err(self.explain(error).await),
+            Ok(last) => last,
+        };
+        let found = match last {
+            Last::Vacant { revision } => Found::Vacant(revision),
+            Last::Stored { revision, stored_ms, data } => {
+                let record = Record::decode(&data, revision, stored_ms);
+                Found::Record(record.map_err(|source| {
+                    self.memory.found = None;
+                    NatsError::Value { key: key_of(self.election), source }
+                })?)
+            }
+        };
+        if self.went_back(&found) {
+            self.connection.checked = false;
+            self.check().await?;
+        }
+        self.memory.found = Some(found.clone());
+        Ok(found)
+    }
+
+    /// Whether this may be another bucket than the one that was seen before.
+    fn went_back(&self, found: &Found) -> bool {
+        matches!(&self.memory.found, Some(Found::Record(seen)) if found.revision() < seen.revision)
+    }
+
+    /// Writes a record with the fence that it has. `None` if what is there is not what was expected.
+    async fn write(
+        &mut self,
+        expected: u64,
+        mut record: Record,
+    ) -> Result<Option<Record>, NatsError> {
+        let Some(revision) = self.store(expected, record.settled()).await? else {
+            return Ok(None);
+        };
+        record.revision = revision;
+        self.memory.found = Some(Found::Record(record.clone()));
+        Ok(Some(record))
+    }
+
+    async fn store(&mut self, expected: u64, value: Vec<u8>) -> Result<Option<u64>, NatsError> {
+        self.check().await?;
+        let stored = self.connection.store(&self.stream, &self.subject, expected, value).await;
+        match stored {
+            Ok(Some(revision)) => Ok(Some(revision)),
+            Ok(None) => {
+                self.memory.found = None;
+                Ok(None)
+            }
+            Err(error) => Err(self.explain(error).await),
+        }
+    }
+
+    /// Finds out whether the bucket is gone, or sealed, where that may be the cause: it is not said in the same words
+    /// everywhere.
+    async fn explain(&mut self, error: NatsError) -> NatsError {
+        let gone =
+            error.is_no_responders() || matches!(error.jetstream_code(), Some(10059 | 10109));
+        if !gone {
+            return error;
+        }
+        self.connection.checked = false;
+        match self.check().await {
+            Err(NatsError::Bucket(why)) => NatsError::Bucket(why),
+            _ => error,
+        }
+    }
+
+    /// Looks at the bucket, once for each connection and whenever there is reason to.
+    async fn check(&mut self) -> Result<(), NatsError> {
+        if self.connection.checked {
+            return Ok(());
+        }
+        let created = match self.bucket.check(self.connection).await {
+            Err(NatsError::Bucket(why)) => {
+                if matches!(why, BucketError::Missing) {
+                    self.memory.found = None;
+                }
+                return Err(why.into());
+            }
+            checked => checked?,
+        };
+        let before = self.memory.bucket_created.replace(created.clone());
+        if let Some(before) = before.filter(|before| *before != created) {
+            self.memory.found = None;
+            tracing::warn!(
+                election = %self.election,
+                bucket = %self.bucket.name,
+                before,
+                created,
+                "the bucket was deleted and created anew: all its leases are lost"
+            );
+        }
+        self.connection.checked = true;
+        Ok(())
+    }
+}
