@@ -22,6 +22,8 @@ mod launch;
 #[cfg(unix)]
 mod mariadb;
 #[cfg(unix)]
+mod nats;
+#[cfg(unix)]
 mod pgbouncer;
 #[cfg(unix)]
 mod postgres;
@@ -34,4 +36,6 @@ mod sandbox;
 mod supervisor;
 
 #[cfg(unix)]
-pub use self::{mariadb::Mariadb, pgbouncer::PgBouncer, postgres::Postgres, proxy::Proxy};
+pub use self::{
+    mariadb::Mariadb, nats::Nats, pgbouncer::PgBouncer, postgres::Postgres, proxy::Proxy,
+};
