@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use tenure::{Fence, Lease, Store, store::Session};
+use tenure::{
+    Fence, Lease, Store,
+    store::{Session, When},
+};
 use tokio::time::sleep;
 
 use crate::{
@@ -258,11 +261,17 @@ async fn changes_of_hands<S: Subject>(
     let mut last = None;
     for (first, second) in kinds.iter().flat_map(|a| kinds.iter().map(move |b| (*a, *b))) {
         for change in [first, second] {
-            let after = last.replace(change);
             let leader = &mut candidates[leading];
-            lead_above(leader, &mut highest).await;
-            let term = leader.look().await;
-            assert_eq!(Some(term.fence), highest, "{change:?} after {after:?}");
+            let seen = leader.inspect().await;
+            let mut request = leader.request(seen.as_ref(), LONG);
+            match last.replace(change) {
+                Some(Change::Expired) => request.when = When::Expired,
+                // Elsewhere the record alone must do.
+                Some(Change::Lost | Change::Restored) => request.floor = highest,
+                _ => {}
+            }
+            let term = won(leader.acquire(&request).await);
+            rises(&mut highest, &term);
             match change {
                 Change::Released => drop(won(leader.release(term.fence).await)),
                 Change::Expired => {

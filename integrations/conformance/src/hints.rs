@@ -18,7 +18,7 @@ use crate::{
 
 /// Given to a hint, before it counts as lost and something else is tried.
 const A_MOMENT: Duration = Duration::from_millis(500);
-const ATTEMPTS: usize = 60;
+const ATTEMPTS: usize = 24;
 /// How often is written what is not to wake anybody, and how many hints are too many then.
 const WRITES: usize = 100;
 const TOO_MANY: usize = 20;

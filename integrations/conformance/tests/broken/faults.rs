@@ -1,17 +1,19 @@
 //! Stores that are wrong in one way each: the in-process store behind a session that does something else.
 
-use std::{sync::Mutex, time::Duration};
+use std::time::Duration;
 
+use futures::stream;
 use tenure::{
-    ElectionName, Identity, Lease, MemoryBackup, MemorySession, MemoryStore, Payload, Store,
-    StoreError, Version,
+    ElectionName, Fence, Identity, Lease, MemorySession, MemoryStore, Payload, Store, StoreError,
+    Version,
     store::{
-        AcquireRequest, Capabilities, Observed, Outcome, PlaceRequest, ReleaseRequest,
+        AcquireRequest, Capabilities, Hints, Hold, Observed, Outcome, PlaceRequest, ReleaseRequest,
         RenewRequest, Session, When,
     },
 };
-use tenure_conformance::{Subject, Unsupported};
 use tokio::task::yield_now;
+
+use crate::beneath::{Added, Holds, Noise, now};
 
 /// What a store does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,50 +45,56 @@ pub(crate) enum Fault {
     DeposeReleases,
     SchemaIsCreatedAnew,
     DroppedCallsPoison,
+    FencesAreSwapped,
+    AddedColumnsBreakOldSessions,
+    WritesClearAddedColumns,
+    HintsAreNotDeclared,
+    ReleasesDoNotHint,
+    RenewalsHint,
+    AllElectionsHint,
+    HintsComeOnlyOnce,
+    OnlyTheFirstIsHinted,
+    ListenersAreServedWorse,
+    HoldIsNotDeclared,
+    HoldIsNotOffered,
+    HoldKeepsNobodyAway,
+    HoldKeepsRenewalsAway,
+    HoldIsNotNamed,
+    HoldMakesOthersLose,
+    HoldsExcludeEachOther,
+    HoldOutlivesItsTransaction,
+    HoldEndsWithTheLease,
+    HoldAsksNobody,
+    HoldAsksTheSnapshot,
+    HoldRefusesToDrain,
+    HoldGoesOnAfterTheEnd,
+    DroppedTransactionsCommit,
+    DeposeBreaksHolds,
+    /// What the others are made of.
+    Nothing,
 }
 
 use Fault::*;
 
-/// A subject whose store has this fault.
-pub(crate) struct Broken {
-    store: BrokenStore,
-    backup: Mutex<Option<MemoryBackup>>,
-}
-
-impl Broken {
-    pub(crate) fn by(fault: Fault) -> Self {
-        Self { store: BrokenStore { fault, inner: MemoryStore::new() }, backup: Mutex::default() }
-    }
-}
-
-impl Subject for Broken {
-    type Store = BrokenStore;
-
-    async fn store(&self) -> BrokenStore {
-        self.store.clone()
-    }
-
-    async fn lose_record(&self, election: &ElectionName) -> Result<(), Unsupported> {
-        self.store.inner.forget(election);
-        Ok(())
-    }
-
-    async fn back_up(&self) -> Result<(), Unsupported> {
-        *self.backup.lock().expect("nobody panics with it") = Some(self.store.inner.backup());
-        Ok(())
-    }
-
-    async fn restore(&self) -> Result<(), Unsupported> {
-        let backup = self.backup.lock().expect("nobody panics with it");
-        self.store.inner.restore(backup.as_ref().expect("backed up before"));
-        Ok(())
-    }
-}
-
 #[derive(Clone)]
 pub(crate) struct BrokenStore {
-    fault: Fault,
-    inner: MemoryStore,
+    pub(crate) fault: Fault,
+    pub(crate) inner: MemoryStore,
+    pub(crate) holds: Holds,
+    pub(crate) added: Added,
+    noise: Noise,
+}
+
+impl BrokenStore {
+    pub(crate) fn by(fault: Fault) -> Self {
+        Self {
+            fault,
+            inner: MemoryStore::new(),
+            holds: Holds::default(),
+            added: Added::default(),
+            noise: Noise::default(),
+        }
+    }
 }
 
 impl Store for BrokenStore {
@@ -101,15 +109,21 @@ impl Store for BrokenStore {
         BrokenSession {
             fault: self.fault,
             inner: self.inner.session(&election),
-            store: self.inner.clone(),
+            store: self.clone(),
             election,
+            limit: Duration::from_secs(3),
             last: None,
             busy: false,
+            is_listening: false,
+            since: None,
         }
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
+        let mut capabilities = self.inner.capabilities();
+        capabilities.hints = self.fault != HintsAreNotDeclared;
+        capabilities.hold = if self.fault == HoldIsNotDeclared { Hold::None } else { Hold::Shared };
+        capabilities
     }
 
     async fn ensure_schema(&self) -> Result<(), StoreError> {
@@ -134,17 +148,26 @@ impl Store for BrokenStore {
         {
             session.release(&ReleaseRequest::new(holder, fence)).await?;
         }
-        self.inner.depose(election).await
+        if self.fault == DeposeBreaksHolds {
+            self.holds.break_all();
+        }
+        let depose = || now(self.inner.depose(election));
+        let deposed = self.holds.wait_to(election, Duration::from_secs(3), depose).await?;
+        Ok(deposed.map(|lease| shown(self.fault, lease)))
     }
 }
 
 pub(crate) struct BrokenSession {
     fault: Fault,
     inner: MemorySession,
-    store: MemoryStore,
+    store: BrokenStore,
     election: ElectionName,
+    limit: Duration,
     last: Option<Lease>,
     busy: bool,
+    is_listening: bool,
+    /// How many columns there were when it first looked at one.
+    since: Option<usize>,
 }
 
 impl Session for BrokenSession {
@@ -167,7 +190,7 @@ impl Session for BrokenSession {
     async fn place(&mut self, request: &PlaceRequest) -> Result<Lease, StoreError> {
         self.begin().await?;
         if self.fault == PlaceReplacesTheRecord {
-            self.store.forget(&self.election);
+            self.store.inner.forget(&self.election);
         }
         let placed = self.inner.place(request).await?;
         self.busy = false;
@@ -180,7 +203,12 @@ impl Session for BrokenSession {
         let mut asked = request.clone();
         self.distort(&mut asked.holder, &mut asked.duration);
         match self.fault {
-            AcquireTakesWhatIsThere => asked.observed = found.as_ref().map(Observed::from),
+            FencesAreSwapped => {
+                asked.observed.iter_mut().for_each(|seen| seen.fence = swapped(seen.fence));
+            }
+            _ if self.is(AcquireTakesWhatIsThere) => {
+                asked.observed = found.as_ref().map(Observed::from);
+            }
             AcquireIgnoresExpiry => asked.when = When::Unchanged,
             AcquireIgnoresTheFloor => asked.floor = None,
             PayloadsAreText => asked.payload = as_text(&asked.payload),
@@ -197,8 +225,11 @@ impl Session for BrokenSession {
                 let request = RenewRequest::new(asked.holder.clone(), own.fence, asked.duration);
                 self.inner.renew(&request).await?
             }
-            _ => self.inner.acquire(&asked).await?,
+            _ => self.claim(&asked).await?,
         };
+        if self.fault == WritesClearAddedColumns && matches!(outcome, Outcome::Won(_)) {
+            self.store.added.clear(&self.election);
+        }
         match (self.fault, &mut outcome) {
             (AcquireReusesTheFence, Outcome::Won(lease)) => {
                 lease.fence = request.observed.as_ref().map_or(lease.fence, |seen| seen.fence);
@@ -226,6 +257,7 @@ impl Session for BrokenSession {
         let mut asked = request.clone();
         self.distort(&mut asked.holder, &mut asked.duration);
         match (self.fault, &found) {
+            (FencesAreSwapped, _) => asked.fence = swapped(asked.fence),
             (RenewGoesByTheNameAlone, Some(lease)) => {
                 asked.holder = lease.holder.clone().unwrap_or(asked.holder);
                 asked.fence = lease.fence;
@@ -238,10 +270,16 @@ impl Session for BrokenSession {
             _ => {}
         }
         let remembered = self.last.as_ref().filter(|last| last.fence == request.fence);
-        if let (RenewAnswersFromMemory, Some(last)) =
-            (self.fault, remembered.filter(|last| !last.released).cloned())
+        if let (true, Some(last)) =
+            (self.is(RenewAnswersFromMemory), remembered.filter(|last| !last.released).cloned())
         {
             return self.end(Outcome::Won(last));
+        }
+        if self.fault == HoldKeepsRenewalsAway {
+            self.store.holds.wait_to(&self.election, self.limit, || Ok(())).await?;
+        }
+        if self.fault == RenewalsHint {
+            self.store.noise.make();
         }
         let outcome = match (self.fault, self.inner.renew(&asked).await?) {
             (RenewRevivesTheExpired, Outcome::Lost(Some(own)))
@@ -265,18 +303,68 @@ impl Session for BrokenSession {
             asked.holder = lease.holder.unwrap_or(asked.holder);
             asked.fence = lease.fence;
         }
+        if self.fault == FencesAreSwapped {
+            asked.fence = swapped(asked.fence);
+        }
         let outcome = self.inner.release(&asked).await?;
+        if self.fault == AllElectionsHint {
+            self.store.noise.make();
+        }
         if self.fault == ReleaseDeletes {
-            self.store.forget(&self.election);
+            self.store.inner.forget(&self.election);
         }
         self.end(outcome)
+    }
+
+    fn limit_calls(&mut self, limit: Duration) {
+        self.limit = limit;
+    }
+
+    fn hints(&mut self) -> Hints {
+        let asked_before = std::mem::replace(&mut self.is_listening, true);
+        let is_first = self.store.noise.is_first_listener();
+        match self.fault {
+            ReleasesDoNotHint => Hints::none(),
+            HintsComeOnlyOnce if asked_before => Hints::none(),
+            OnlyTheFirstIsHinted if !is_first => Hints::none(),
+            _ => Hints::new(stream::select(self.inner.hints(), self.store.noise.listen())),
+        }
     }
 }
 
 impl BrokenSession {
+    /// Whether the store has this fault, for this session.
+    fn is(&self, fault: Fault) -> bool {
+        self.fault == fault || self.is_listening && self.fault == ListenersAreServedWorse
+    }
+
+    /// Waits while a transaction holds the term.
+    async fn claim(&mut self, request: &AcquireRequest) -> Result<Outcome, StoreError> {
+        let (inner, holds) = (&mut self.inner, &self.store.holds);
+        let found = now(inner.inspect())?;
+        let has_expired = found.iter().any(|lease| lease.ttl == Some(Duration::ZERO));
+        match self.fault {
+            HoldKeepsNobodyAway => return inner.acquire(request).await,
+            HoldEndsWithTheLease if has_expired => return inner.acquire(request).await,
+            _ => {}
+        }
+        let claimed = holds.wait_to(&self.election, self.limit, || now(inner.acquire(request)));
+        match (self.fault, claimed.await) {
+            (HoldIsNotNamed, Err(_)) => Err(StoreError::transient("it did not work")),
+            (HoldMakesOthersLose, Err(_)) => Ok(Outcome::Lost(found)),
+            (_, claimed) => claimed,
+        }
+    }
+
     /// There is an await point in each call, at which it can be dropped and others can come in between.
     async fn begin(&mut self) -> Result<(), StoreError> {
-        if self.fault == DroppedCallsPoison && self.busy {
+        let columns = self.store.added.columns();
+        if self.fault == AddedColumnsBreakOldSessions
+            && *self.since.get_or_insert(columns) != columns
+        {
+            return Err(StoreError::transient("the result has other columns than before"));
+        }
+        if self.is(DroppedCallsPoison) && self.busy {
             return Err(StoreError::transient("the connection is in the middle of another call"));
         }
         self.busy = true;
@@ -305,15 +393,28 @@ impl BrokenSession {
         }
     }
 
-    fn shown(&self, mut lease: Lease) -> Lease {
-        match self.fault {
-            VersionsAreTheFence => lease.version = Version::from(u64::from(lease.fence)),
-            LeasesLastASecondLonger => lease.duration -= Duration::from_secs(1),
-            TimeStandsStill => lease.ttl = Some(lease.duration),
-            ClockIsNotShown => lease.ttl = None,
-            _ => {}
-        }
-        lease
+    fn shown(&self, lease: Lease) -> Lease {
+        shown(self.fault, lease)
+    }
+}
+
+fn shown(fault: Fault, mut lease: Lease) -> Lease {
+    match fault {
+        VersionsAreTheFence => lease.version = Version::from(u64::from(lease.fence)),
+        LeasesLastASecondLonger => lease.duration -= Duration::from_secs(1),
+        TimeStandsStill => lease.ttl = Some(lease.duration),
+        ClockIsNotShown => lease.ttl = None,
+        FencesAreSwapped => lease.fence = swapped(lease.fence),
+        _ => {}
+    }
+    lease
+}
+
+/// 2 for 3, 3 for 2, 4 for 5 and so on: no fence comes twice, but they do not rise.
+fn swapped(fence: Fence) -> Fence {
+    match i64::from(fence) {
+        1 | i64::MAX => fence,
+        number => Fence::try_from(number ^ 1).expect("positive"),
     }
 }
 

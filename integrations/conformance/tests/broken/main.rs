@@ -1,8 +1,14 @@
 //! The suite is able to fail: stores that are wrong in one way each are caught, and by the obligations that are about it.
 
+mod beneath;
 mod faults;
+mod subject;
 
-use faults::{Broken, Fault};
+use std::future::ready;
+
+use faults::Fault;
+use futures::{StreamExt, stream};
+use subject::Broken;
 use tenure_conformance::{Verdict, judge, obligations, run};
 
 /// Which obligation says what is wrong with which store.
@@ -62,18 +68,68 @@ const CAUGHT_BY: &[(Fault, &str)] = &[
     (Fault::DroppedCallsPoison, "cancellation::a_renewal_may_be_dropped_at_any_point"),
     (Fault::DroppedCallsPoison, "cancellation::a_release_may_be_dropped_at_any_point"),
     (Fault::DroppedCallsPoison, "cancellation::a_placing_may_be_dropped_at_any_point"),
+    (Fault::FencesAreSwapped, "fences::fences_rise_over_every_change_of_hands"),
+    (Fault::AcquireIgnoresTheFloor, "fences::fences_rise_over_every_loss"),
+    (Fault::AddedColumnsBreakOldSessions, "versions::a_column_that_was_added_is_in_nobodys_way"),
+    (Fault::WritesClearAddedColumns, "versions::what_was_written_to_an_added_column_stays"),
+    (Fault::AcquireTakesWhatIsThere, "versions::sessions_from_before_and_after_an_upgrade_elect_one_leader"),
+    (Fault::SchemaIsCreatedAnew, "versions::the_first_schema_is_served_as_it_is"),
+    (Fault::HintsAreNotDeclared, "hints::a_release_wakes_who_listens_if_it_is_declared"),
+    (Fault::ReleasesDoNotHint, "hints::a_release_wakes_who_listens_if_it_is_declared"),
+    (Fault::ReleasesDoNotHint, "hints::a_hand_over_waits_for_no_polling_period"),
+    (Fault::RenewalsHint, "hints::renewals_wake_nobody"),
+    (Fault::AllElectionsHint, "hints::releases_of_other_elections_are_no_storm"),
+    (Fault::HintsComeOnlyOnce, "hints::a_stream_that_was_dropped_can_be_asked_for_again"),
+    (Fault::OnlyTheFirstIsHinted, "hints::all_who_listen_are_woken"),
+    (Fault::ListenersAreServedWorse, "hints::who_listens_wins_and_loses_as_others_do"),
+    (Fault::ListenersAreServedWorse, "hints::calls_may_be_dropped_while_somebody_listens"),
+    (Fault::ListenersAreServedWorse, "hints::writes_are_fresh_while_somebody_listens"),
+    (Fault::HoldIsNotDeclared, "hold::it_is_offered_if_it_is_declared"),
+    (Fault::HoldIsNotOffered, "hold::it_is_offered_if_it_is_declared"),
+    (Fault::HoldKeepsNobodyAway, "hold::nobody_takes_over_before_the_commit"),
+    (Fault::HoldKeepsNobodyAway, "hold::nothing_is_added_after_a_take_over"),
+    (Fault::HoldKeepsNobodyAway, "hold::several_transactions_hold_one_term"),
+    (Fault::HoldKeepsRenewalsAway, "hold::renewals_pass_or_wait_as_declared"),
+    (Fault::HoldIsNotNamed, "hold::nobody_takes_over_before_the_commit"),
+    (Fault::HoldMakesOthersLose, "hold::nobody_takes_over_before_the_commit"),
+    (Fault::HoldsExcludeEachOther, "hold::several_transactions_hold_one_term"),
+    (Fault::HoldOutlivesItsTransaction, "hold::a_transaction_that_is_dropped_holds_nothing"),
+    (Fault::HoldEndsWithTheLease, "hold::a_hold_outlasts_the_lease_or_its_transaction_fails"),
+    (Fault::HoldAsksNobody, "hold::no_late_write_under_read_committed"),
+    (Fault::HoldAsksNobody, "hold::no_late_write_under_repeatable_read"),
+    (Fault::HoldAsksNobody, "hold::no_late_write_under_serializable"),
+    (Fault::HoldAsksNobody, "hold::to_depose_the_leader_breaks_no_hold"),
+    (Fault::HoldAsksTheSnapshot, "hold::no_late_write_under_repeatable_read"),
+    (Fault::HoldAsksTheSnapshot, "hold::no_late_write_under_serializable"),
+    (Fault::HoldRefusesToDrain, "hold::a_term_is_held_while_it_drains_and_not_after_its_end"),
+    (Fault::HoldGoesOnAfterTheEnd, "hold::a_term_is_held_while_it_drains_and_not_after_its_end"),
+    (Fault::DroppedTransactionsCommit, "hold::a_transaction_that_is_dropped_holds_nothing"),
+    (Fault::DeposeBreaksHolds, "hold::to_depose_the_leader_breaks_no_hold"),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_fault_breaks_the_obligations_that_are_about_it() {
-    let mut missed = Vec::new();
-    for &(fault, obligation) in CAUGHT_BY {
-        let verdict = judge(Broken::by(fault), obligation).await;
-        if !matches!(verdict, Verdict::Broken(_)) {
-            missed.push((fault, obligation, verdict));
-        }
-    }
+    let tried = CAUGHT_BY.iter().map(async |&(fault, obligation)| {
+        (fault, obligation, judge(Broken::by(fault), obligation).await)
+    });
+    let missed = stream::iter(tried)
+        .buffer_unordered(16)
+        .filter(|(.., verdict)| ready(!matches!(verdict, Verdict::Broken(_))))
+        .collect::<Vec<_>>()
+        .await;
     assert!(missed.is_empty(), "not caught: {missed:#?}");
+}
+
+/// What the faults are made of is itself without one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_without_a_fault_keeps_everything() {
+    run(async || Broken::by(Fault::Nothing)).await.assert_kept(&[
+        "fences::a_fence_rises_over_a_lost_record_for_who_has_seen_nothing",
+        "fences::a_fence_rises_over_a_restored_record_for_who_has_seen_nothing",
+        "schema::a_record_can_be_compared_byte_by_byte",
+        "schema::all_replicas_may_create_the_schema_at_once",
+        "schema::without_a_schema_a_term_is_lost_and_every_other_call_fails",
+    ]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

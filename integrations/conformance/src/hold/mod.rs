@@ -1,26 +1,32 @@
 //! A term that is held in a transaction of the user's: nobody takes over before its commit, and nobody who was followed
 //! commits anything.
 
+mod late_writes;
+mod leader;
+
 use std::{pin::pin, time::Duration};
 
 use tenure::{
-    Candidacy, ElectionName, Elector, Lease, Store, StoreError, Term, TermEnd,
-    store::{Hold, HoldError, Outcome, RenewRequest, Session, When},
+    Store, TermEnd,
+    store::{Hold, HoldError, RenewRequest, Session, When},
 };
 use tokio::time::sleep;
 
+pub(crate) use self::late_writes::{
+    no_late_write_under_read_committed, no_late_write_under_repeatable_read,
+    no_late_write_under_serializable,
+};
+use self::leader::{
+    ExpectUser, Leader, PATIENCE, hold, impatient, is_kept_away, says_what_is_in_the_way, take_over,
+};
 use crate::{
-    bench::{Bench, Candidate, ExpectStore, LONG, SHORT, Sess, election, won},
+    bench::{Bench, ExpectStore, LONG, election, won},
     subject::{Subject, Unsupported},
-    transaction::{BoxError, Isolation, Transaction},
+    transaction::{Isolation, Transaction},
 };
 
-/// How long the calls of a candidate may take that is to be kept away.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// Given to what is to wait, so that it is waiting.
 const A_WHILE: Duration = Duration::from_millis(100);
-/// More than what a store needs to notice that a transaction has ended.
-const ATTEMPTS: usize = 60;
 
 /// A store either declares that it can hold a term and offers it, or neither.
 pub(crate) async fn it_is_offered_if_it_is_declared<S: Subject>(
@@ -181,26 +187,9 @@ pub(crate) async fn to_depose_the_leader_breaks_no_hold<S: Subject>(
         bench.store.depose(&bench.election).await.expect_store("depose");
     }
     assert_eq!(bench.count().await, 1);
-    refuses(&mut bench.transaction().await?, &leader.term).await;
+    let held = bench.transaction().await?.hold(&leader.term).await;
+    assert!(matches!(held, Err(HoldError::NotCurrent { .. })), "{held:?}");
     Ok(())
-}
-
-pub(crate) async fn no_late_write_under_read_committed<S: Subject>(
-    bench: Bench<S>,
-) -> Result<(), Unsupported> {
-    no_late_write(&bench, Isolation::ReadCommitted).await
-}
-
-pub(crate) async fn no_late_write_under_repeatable_read<S: Subject>(
-    bench: Bench<S>,
-) -> Result<(), Unsupported> {
-    no_late_write(&bench, Isolation::RepeatableRead).await
-}
-
-pub(crate) async fn no_late_write_under_serializable<S: Subject>(
-    bench: Bench<S>,
-) -> Result<(), Unsupported> {
-    no_late_write(&bench, Isolation::Serializable).await
 }
 
 /// While it hands over, admitted work may still write. After its end nothing is asked of the database.
@@ -263,191 +252,4 @@ pub(crate) async fn a_hold_outlasts_the_lease_or_its_transaction_fails<S: Subjec
     }
     assert_eq!(bench.count().await, i64::from(committed.is_ok()), "{committed:?}");
     Ok(())
-}
-
-/// What may befall a leader that does not know of it yet.
-#[derive(Clone, Copy, Debug)]
-enum Befalls {
-    TakenOver,
-    LeadsAgain,
-    Released,
-    Deposed,
-    Expired,
-    Lost,
-}
-
-/// In a transaction that saw the database before, or after: the write is refused, or its commit is.
-async fn no_late_write<S: Subject>(
-    bench: &Bench<S>,
-    isolation: Isolation,
-) -> Result<(), Unsupported> {
-    use Befalls::*;
-
-    bench.subject.begin(isolation).await.map(drop)?;
-    for befalls in [TakenOver, LeadsAgain, Released, Deposed, Expired, Lost] {
-        for snapshot_is_older in [true, false] {
-            let case = format!("{befalls:?}, the snapshot older: {snapshot_is_older}");
-            let contended = election(&case);
-            let leader = Leader::of(bench, &contended).await;
-            let mut transaction = bench.subject.begin(isolation).await?;
-            if snapshot_is_older {
-                transaction.count().await.expect_user("count");
-            }
-            if befall(bench, &leader, befalls).await.is_err() {
-                continue; // by what the subject declares, which the obligations about it show
-            }
-            if !snapshot_is_older {
-                transaction.count().await.expect_user("count");
-            }
-            match transaction.hold(&leader.term).await {
-                Err(HoldError::NotCurrent { fence, .. }) => {
-                    assert_eq!(fence, leader.term.fence(), "{case}");
-                }
-                Err(HoldError::Store(error)) if snapshot_is_older && error.is_retryable() => {}
-                Err(error) => panic!("{case}: hold failed: {error:?}"),
-                Ok(()) if snapshot_is_older => {
-                    let written = match transaction.add().await {
-                        Ok(()) => transaction.commit().await,
-                        refused => refused,
-                    };
-                    assert!(written.is_err(), "{case}: held and committed");
-                }
-                Ok(()) => panic!("{case}: held"),
-            }
-            assert_eq!(bench.count().await, 0, "{case}");
-        }
-    }
-    Ok(())
-}
-
-async fn befall<S: Subject>(
-    bench: &Bench<S>,
-    leader: &Leader,
-    befalls: Befalls,
-) -> Result<(), Unsupported> {
-    let (contended, fence) = (leader.term.election(), leader.term.fence());
-    match befalls {
-        Befalls::TakenOver => {
-            bench.candidate_of("a rival", contended).await.lead(LONG).await;
-        }
-        Befalls::LeadsAgain => {
-            leader.again(bench).await.lead(LONG).await;
-        }
-        Befalls::Released => {
-            won(leader.again(bench).await.release(fence).await);
-        }
-        Befalls::Deposed => {
-            bench.subject.administration()?;
-            bench.store.depose(contended).await.expect_store("depose");
-        }
-        Befalls::Expired => {
-            bench.needs_clock()?;
-            let mut itself = leader.again(bench).await;
-            won(itself.renew(fence, SHORT).await);
-            itself.wait_for_expiry().await;
-        }
-        Befalls::Lost => bench.subject.lose_record(contended).await?,
-    }
-    Ok(())
-}
-
-/// A whole elector that leads: terms come from nowhere else. Its lease is so long that it does nothing by itself while
-/// the obligation runs.
-struct Leader {
-    candidacy: Candidacy,
-    term: Term,
-}
-
-impl Leader {
-    async fn of<S: Subject>(bench: &Bench<S>, contended: &ElectionName) -> Self {
-        let elector = Elector::builder(contended, bench.subject.store().await)
-            .lease_duration(LONG)
-            .build()
-            .expect("the settings are valid");
-        let candidacy = elector.spawn();
-        let term = candidacy.leadership().leading().await.expect("it was not stopped");
-        Self { candidacy, term }
-    }
-
-    /// The same candidate with a session of its own.
-    async fn again<S: Subject>(&self, bench: &Bench<S>) -> Candidate<Sess<S>> {
-        let store = bench.subject.store().await;
-        Candidate::new(self.term.identity().clone(), &store, self.term.election())
-    }
-}
-
-impl<S: Subject> Bench<S> {
-    /// One of the user's, at the weakest isolation level that there is.
-    async fn transaction(&self) -> Result<impl Transaction, Unsupported> {
-        let mut begun = self.subject.begin(Isolation::ReadCommitted).await;
-        for stricter in [Isolation::RepeatableRead, Isolation::Serializable] {
-            if begun.is_err() {
-                begun = self.subject.begin(stricter).await;
-            }
-        }
-        begun
-    }
-
-    /// What was committed.
-    async fn count(&self) -> i64 {
-        let transaction = self.transaction().await;
-        transaction.expect("there was one before").count().await.expect_user("count")
-    }
-}
-
-async fn impatient<S: Subject>(bench: &Bench<S>, name: &str) -> Candidate<Sess<S>> {
-    let mut candidate = bench.candidate(name).await;
-    candidate.session.limit_calls(PATIENCE);
-    candidate
-}
-
-async fn hold(transaction: &mut impl Transaction, term: &Term) {
-    transaction.hold(term).await.unwrap_or_else(|error| panic!("hold failed: {error:?}"));
-}
-
-async fn refuses(transaction: &mut impl Transaction, term: &Term) {
-    let held = transaction.hold(term).await;
-    assert!(matches!(held, Err(HoldError::NotCurrent { .. })), "{held:?}");
-}
-
-/// It can look, and can't claim what it sees.
-async fn is_kept_away<Se: Session>(rival: &mut Candidate<Se>) {
-    let seen = rival.look().await;
-    let claim = rival.request(Some(&seen), LONG);
-    says_what_is_in_the_way(rival.session.acquire(&claim).await);
-}
-
-/// That it lost would be proof that somebody else has written, and nobody has.
-fn says_what_is_in_the_way(answer: Result<Outcome, StoreError>) {
-    let error = match answer {
-        Ok(outcome) => panic!("nothing kept it away: {outcome:?}"),
-        Err(error) => error,
-    };
-    assert!(error.is_retryable(), "it passes by itself, but: {error}");
-    assert!(error.to_string().contains("transaction"), "does not say what is in the way: {error}");
-}
-
-/// Claims the record that was seen, as soon as nothing is in the way any more.
-async fn take_over<Se: Session>(rival: &mut Candidate<Se>, seen: &Lease) -> Lease {
-    let claim = rival.request(Some(seen), LONG);
-    for _ in 0..ATTEMPTS {
-        match rival.session.acquire(&claim).await {
-            Ok(Outcome::Lost(Some(own))) if own.is_held_by(&rival.identity) => return own,
-            Ok(outcome) => return won(outcome),
-            Err(error) => assert!(error.is_retryable(), "{error}"),
-        }
-        sleep(Duration::from_millis(10)).await;
-    }
-    panic!("the transaction keeps everybody away after its end");
-}
-
-/// An error of a statement that must succeed breaks an obligation.
-trait ExpectUser<T> {
-    fn expect_user(self, statement: &str) -> T;
-}
-
-impl<T> ExpectUser<T> for Result<T, BoxError> {
-    fn expect_user(self, statement: &str) -> T {
-        self.unwrap_or_else(|error| panic!("{statement} failed: {error}"))
-    }
 }
