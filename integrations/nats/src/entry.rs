@@ -1,5 +1,6 @@
 //! The entry of one election in its bucket: what is done to it through one connection.
 
+use serde_json::Map;
 use tenure::{
     ElectionName, Fence, Identity, Lease, Payload,
     store::{AcquireRequest, Observed, Outcome, PlaceRequest, ReleaseRequest, RenewRequest, When},
@@ -107,15 +108,17 @@ impl<'a> Entry<'a> {
                 Found::Record(record) => return Ok(Outcome::Lost(Some(record.lease()))),
                 Found::Vacant(revision) => revision,
             };
-            let vacant = Record {
+            let nobodys = Record {
                 revision: 0,
                 holder: None,
                 fence: request.floor.unwrap_or(Fence::MIN),
                 duration: request.duration,
                 payload: Payload::default(),
                 released: false,
+                nonce: String::new(),
+                added: Map::new(),
             };
-            if let Some(placed) = self.write(expected, vacant).await? {
+            if let Some(placed) = self.write(expected, nobodys).await? {
                 return Ok(Outcome::Won(placed.lease()));
             }
         }
@@ -130,13 +133,15 @@ impl<'a> Entry<'a> {
             return self.lost().await;
         }
         let fence = Fence::next(observed.map(|observed| observed.fence), request.floor, 0);
-        let claim = Record {
+        let mut claim = Record {
             revision: 0,
             holder: Some(request.holder.clone()),
             fence: fence.ok_or(NatsError::LastFence)?,
             duration: request.duration,
             payload: request.payload.clone(),
             released: false,
+            nonce: nonce()?,
+            added: Map::new(),
         };
         // A second time where what was remembered is as it was observed, but was not there any more.
         for _ in 0..2 {
@@ -146,6 +151,9 @@ impl<'a> Entry<'a> {
             };
             if !found.is(observed) {
                 return Ok(Outcome::Lost(found.lease()));
+            }
+            if let Found::Record(record) = &found {
+                claim.added = record.added.clone();
             }
             let stored = self.store(found.revision(), claim.unsettled()).await?;
             if let Some(revision) = stored {
@@ -252,6 +260,7 @@ impl<'a> Entry<'a> {
         expected: u64,
         mut record: Record,
     ) -> Result<Option<Record>, NatsError> {
+        record.nonce = nonce()?;
         let Some(revision) = self.store(expected, record.settled()).await? else {
             return Ok(None);
         };
@@ -316,4 +325,8 @@ impl<'a> Entry<'a> {
         self.connection.checked = true;
         Ok(())
     }
+}
+
+fn nonce() -> Result<String, NatsError> {
+    Ok(format!("{:016x}", getrandom::u64()?))
 }

@@ -65,6 +65,9 @@ pub enum NatsError {
     /// The record has the highest fence there is.
     #[error("there is no higher fence")]
     LastFence,
+    /// The operating system has no random bits.
+    #[error("there are no random bits")]
+    NoRandomness(#[from] getrandom::Error),
     /// Somebody else kept writing in between.
     #[error("it was changed by somebody else, again and again")]
     Contended,
@@ -123,6 +126,7 @@ impl NatsError {
             | Self::Bucket(_)
             | Self::Value { .. }
             | Self::LastFence
+            | Self::NoRandomness(_)
             | Self::Contended => true,
             Self::Request(error) => is_no_responders(error),
             _ => false,
@@ -199,6 +203,7 @@ fn judge(error: &NatsError) -> (StoreErrorKind, &str) {
              `with_bucket()`",
         ),
         NatsError::LastFence => (Fatal, "its fence is the highest there is"),
+        NatsError::NoRandomness(_) => (Fatal, "the operating system gives no random bits"),
         NatsError::Contended => (Transient, "somebody else changed it again and again"),
     }
 }

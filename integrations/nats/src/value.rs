@@ -4,10 +4,11 @@
 //!
 //! ```json
 //! {"tenure": 1, "holder": "web-1-42-9f3a", "fence": 1790000000000, "settled": true,
-//!  "duration_us": 15000000, "payload": "aHR0cHM6Ly9h", "released": false}
+//!  "duration_us": 15000000, "payload": "aHR0cHM6Ly9h", "released": false, "nonce": "5f0c7d1e90ab34c2"}
 //! ```
 //!
-//! - `tenure`: the number of the format. Fields may be added to a format; those that a reader does not know, it ignores.
+//! - `tenure`: the number of the format. Fields may be added to a format: those that it does not know, a reader ignores,
+//!   and a writer leaves as they were.
 //! - `holder`: who holds the lease, or `null`.
 //! - `fence`, `settled`: the fence. A value that is not settled is that of an acquire, which could not know when it would
 //!   be stored: its fence is the greater of `fence` and the time at which the server stored it, in milliseconds. Whoever
@@ -15,11 +16,14 @@
 //! - `duration_us`: for how long the lease is valid, in microseconds.
 //! - `payload`: any bytes, in base64.
 //! - `released`: whether it was given back.
+//! - `nonce`: drawn anew for each write. Together with the revision it is the record's version, so that none comes twice,
+//!   also if the stream was restored from a backup and counts on from there.
 
 use std::time::Duration;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Serialize};
+use serde_json::Map;
 use tenure::{Fence, Identity, InvalidValue, Lease, Payload, Version};
 
 /// The one that is written.
@@ -55,16 +59,16 @@ pub(crate) struct Record {
     pub(crate) duration: Duration,
     pub(crate) payload: Payload,
     pub(crate) released: bool,
+    pub(crate) nonce: String,
+    /// What a later version of tenure has added.
+    pub(crate) added: Map<String, serde_json::Value>,
 }
 
 impl Record {
-    pub(crate) fn version(&self) -> Version {
-        Version::from(self.revision)
-    }
-
     pub(crate) fn lease(&self) -> Lease {
-        let (holder, version) = (self.holder.clone(), self.version());
-        let mut lease = Lease::new(holder, self.fence, version, self.duration);
+        let version = [&self.revision.to_be_bytes(), self.nonce.as_bytes()].concat();
+        let version = Version::from_bytes(&version);
+        let mut lease = Lease::new(self.holder.clone(), self.fence, version, self.duration);
         lease.released = self.released;
         lease.payload = self.payload.clone();
         lease
@@ -100,6 +104,8 @@ impl Record {
             duration: Duration::from_micros(value.duration_us),
             payload: Payload::from(BASE64_STANDARD.decode(&value.payload)?),
             released: value.released,
+            nonce: value.nonce,
+            added: value.added,
         })
     }
 
@@ -114,6 +120,8 @@ impl Record {
             duration_us: u64::try_from(duration).unwrap_or(u64::MAX),
             payload: BASE64_STANDARD.encode(self.payload.as_bytes()),
             released: self.released,
+            nonce: self.nonce.clone(),
+            added: self.added.clone(),
         };
         serde_json::to_vec(&value).expect("texts, numbers and truth values can be written")
     }
@@ -143,6 +151,9 @@ struct Value {
     duration_us: u64,
     payload: String,
     released: bool,
+    nonce: String,
+    #[serde(flatten)]
+    added: Map<String, serde_json::Value>,
 }
 
 #[cfg(test)]
@@ -157,6 +168,8 @@ mod tests {
             duration: Duration::from_secs(15),
             payload: Payload::from(vec![0, 0xff]),
             released: false,
+            nonce: "5f".to_owned(),
+            added: Map::new(),
         }
     }
 
@@ -188,11 +201,22 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_are_not_known_are_ignored() {
+    fn fields_that_are_not_known_are_left_as_they_were() {
         let mut value: serde_json::Value = serde_json::from_slice(&record().settled()).unwrap();
         value["colour"] = "blue".into();
-        let bytes = serde_json::to_vec(&value).unwrap();
-        assert_eq!(Record::decode(&bytes, 7, 0).unwrap(), record());
+        let read = Record::decode(&serde_json::to_vec(&value).unwrap(), 7, 0).unwrap();
+        assert_eq!(read.lease(), record().lease());
+        let written: serde_json::Value = serde_json::from_slice(&read.settled()).unwrap();
+        assert_eq!(written, value);
+    }
+
+    #[test]
+    fn a_version_is_that_of_one_write() {
+        let (one, mut other) = (record(), record());
+        other.nonce = "60".to_owned();
+        assert_ne!(one.lease().version, other.lease().version);
+        other = Record { revision: 8, ..record() };
+        assert_ne!(one.lease().version, other.lease().version);
     }
 
     #[test]
