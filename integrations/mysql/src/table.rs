@@ -2,10 +2,10 @@
 //! they are, here.
 //!
 //! Each operation is one message of several statements, which [`link`](crate::link) makes one transaction at READ
-//! COMMITTED. A conditional write first locks the record if it meets the condition, which answers its version; then
-//! writes it; then looks at it. So whoever lost has written nothing, and who won is known from the versions: neither the
-//! count of affected rows, which drivers and proxies count in two ways, nor anything that lasts longer than the
-//! transaction takes part.
+//! COMMITTED. A conditional write first locks the record if it is the one that is meant, which answers its version; then
+//! writes it, if the time allows; then looks at it. Whoever lost has written nothing, and who won is known from the
+//! versions: neither the count of affected rows, which drivers and proxies count in two ways, nor anything that lasts
+//! longer than the transaction takes part.
 //!
 //! `UTC_TIMESTAMP` is read when a statement begins. The statement that writes begins after the lock was taken, so its
 //! time is that of the lock, whatever the session's time zone is, and whatever `--sysdate-is-now` makes of `SYSDATE`. No
@@ -212,16 +212,14 @@ impl Table {
             }
             None => format!("{} AND FALSE", named(election)),
         };
-        // Compared with what the record is once it is locked. The time is that before the wait: a wait makes nobody claim
-        // too early.
         let claimable = match when {
             When::Expired => format!("{unchanged} AND l.expires_us <= {NOW}"),
             When::Unchanged => unchanged.clone(),
         };
         Message::write([
-            self.keep_holders_out_if(&unchanged),
-            self.lock(&claimable),
-            self.update(&record.set(), &unchanged),
+            self.keep_holders_out(election),
+            self.lock(&unchanged),
+            self.update(&record.set(), &claimable),
             self.follow(election),
             self.read(&named(election)),
         ])
@@ -230,13 +228,10 @@ impl Table {
     /// Makes a record with the version 0, and takes that over, in one transaction: nobody else ever sees one with this
     /// version, and the time is read after whatever the insert had to wait for.
     fn insert(&self, election: &ElectionName, record: &NewRecord) -> Message {
-        let (name, Self { name: table, hold, .. }) = (text(election.as_str()), self);
+        let (table, name) = (&self.name, text(election.as_str()));
         let made = format!("{} AND l.version = 0", named(election));
         Message::write([
-            format!(
-                "INSERT INTO {hold} (election) VALUES ({name}) \
-                 ON DUPLICATE KEY UPDATE held_fence = held_fence"
-            ),
+            self.keep_holders_out(election),
             format!(
                 "INSERT INTO {table} (name, fence, version, duration_us, released, \
                                       acquired_us, renewed_us, expires_us, payload) \
@@ -253,7 +248,7 @@ impl Table {
     /// What ends a term without starting another one.
     fn end(&self, election: &ElectionName, condition: &str, set: &str) -> Message {
         Message::write([
-            self.keep_holders_out_if(condition),
+            self.keep_holders_out(election),
             self.lock(condition),
             self.update(set, condition),
             self.follow(election),
@@ -261,13 +256,13 @@ impl Table {
         ])
     }
 
-    /// Waits for the transactions that hold the term, and keeps new ones out until the commit. The condition is looked at
-    /// first, without a lock, so that who loses waits for nobody; it must be one that can't come true later.
-    fn keep_holders_out_if(&self, condition: &str) -> String {
-        let Self { name, hold, .. } = self;
+    /// Waits for the transactions that hold the term, and keeps new ones out until the commit. Whatever takes locks on both
+    /// rows takes this one first, or two that lose might wait for each other.
+    fn keep_holders_out(&self, election: &ElectionName) -> String {
         format!(
-            "INSERT INTO {hold} (election) SELECT l.name FROM {name} AS l WHERE {condition} \
-             ON DUPLICATE KEY UPDATE held_fence = held_fence"
+            "INSERT INTO {} (election) VALUES ({}) ON DUPLICATE KEY UPDATE held_fence = held_fence",
+            self.hold,
+            text(election.as_str())
         )
     }
 
@@ -288,7 +283,7 @@ impl Table {
         format!("UPDATE {} AS l SET {set} WHERE {condition}", self.name)
     }
 
-    /// Says which term may be held now, if any. Changes nothing for who lost.
+    /// Says which term may be held now, if any. Changes nothing if the record was not written.
     fn follow(&self, election: &ElectionName) -> String {
         let Self { name, hold, .. } = self;
         format!(

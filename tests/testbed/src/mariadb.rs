@@ -1,0 +1,218 @@
+//! A private MariaDB server.
+
+use std::{
+    fs,
+    io::{self, Read},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
+    path::{Path, PathBuf},
+    sync::OnceLock,
+    time::Duration,
+};
+
+use rustix::process::Signal;
+
+use crate::{
+    launch::{Launch, on_a_free_port},
+    programs,
+    sandbox::Sandbox,
+    supervisor::Supervisor,
+};
+
+/// A MariaDB server of one's own, with the user `root`, who needs no password, and the database `app`.
+///
+/// Crashes lose nothing, although nothing is synced to disk: what is killed here is the server, never the machine.
+///
+/// Dropping it ends the server at once and removes its files.
+#[derive(Debug)]
+pub struct Mariadb {
+    bin: PathBuf,
+    sandbox: &'static Sandbox,
+    data: PathBuf,
+    options: Vec<String>,
+    port: u16,
+    /// `None` while it is down.
+    running: Option<Supervisor>,
+}
+
+impl Mariadb {
+    /// Starts a server and waits until it takes connections.
+    ///
+    /// # Errors
+    /// If MariaDB is not installed (the error names the package), or does not start (the error has its log).
+    pub fn start() -> io::Result<Self> {
+        Self::start_with(&[])
+    }
+
+    /// Starts a server with further options, such as `--log-bin`.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_with(options: &[&str]) -> io::Result<Self> {
+        let sandbox = Sandbox::of_this_process()?;
+        let bin = programs::MARIADB.find()?;
+        let data = sandbox.fresh_path("mariadb");
+        sandbox.copy(template(sandbox)?, &data)?;
+        let options = options.iter().map(ToString::to_string).collect();
+        let mut server = Self { bin, sandbox, data, options, port: 0, running: None };
+        on_a_free_port("Do you already have another server running on port", |port| {
+            server.port = port;
+            server.launch()
+        })?;
+        Ok(server)
+    }
+
+    /// How to connect as `root` to the database `app`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.url_of("root", "app")
+    }
+
+    /// How to connect as this user, with `user:password` if it needs one, to this database.
+    #[must_use]
+    pub fn url_of(&self, user: &str, database: &str) -> String {
+        format!("mysql://{user}@{}/{database}", self.addr())
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.port).into()
+    }
+
+    /// Where its files are, among them its log, `testbed.log`.
+    #[must_use]
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// The process id of the server, while it runs.
+    #[must_use]
+    pub fn pid(&self) -> Option<i32> {
+        self.running.as_ref().map(Supervisor::pid)
+    }
+
+    /// Freezes the server and all its connections: they stay open, and nothing answers.
+    pub fn stop(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets a frozen server go on.
+    pub fn cont(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    /// Kills the server with all its connections, as a crash would. [`restart`](Self::restart) brings it back.
+    ///
+    /// # Errors
+    /// If it cannot be waited for.
+    pub fn kill(&mut self) -> io::Result<()> {
+        self.end(Signal::KILL)
+    }
+
+    /// Shuts down the server in an orderly way: transactions are rolled back, clients are told.
+    /// [`restart`](Self::restart) brings it back.
+    ///
+    /// # Errors
+    /// If it cannot be waited for.
+    pub fn shut_down(&mut self) -> io::Result<()> {
+        self.end(Signal::QUIT)
+    }
+
+    /// Starts it again, on the same port and with the same data, after shutting it down if it still runs.
+    ///
+    /// # Errors
+    /// If it does not start; the error has its log.
+    pub fn restart(&mut self) -> io::Result<()> {
+        self.shut_down()?;
+        self.launch()
+    }
+
+    fn launch(&mut self) -> io::Result<()> {
+        let data = self.data.to_string_lossy();
+        let mut arguments = vec![
+            "--no-defaults".to_owned(),
+            format!("--datadir={data}"),
+            format!("--port={}", self.port),
+            "--bind-address=127.0.0.1".to_owned(),
+            // One too long would keep it from starting.
+            "--socket=mariadb.sock".to_owned(),
+            format!("--pid-file={data}/mariadb.pid"),
+            "--skip-name-resolve".to_owned(),
+            "--innodb-flush-log-at-trx-commit=0".to_owned(),
+            "--innodb-buffer-pool-size=32M".to_owned(),
+            "--max-connections=200".to_owned(),
+        ];
+        arguments.extend(FILES.map(str::to_owned));
+        arguments.extend_from_slice(&self.options);
+        let launch = Launch {
+            name: "MariaDB",
+            program: &self.bin.join("mariadbd"),
+            arguments: &arguments,
+            log: &self.data.join("testbed.log"),
+        };
+        self.running = Some(launch.run(self.sandbox, || takes_connections(self.addr()))?);
+        Ok(())
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(server) = &self.running {
+            server.signal_all(signal);
+        }
+    }
+
+    fn end(&mut self, signal: Signal) -> io::Result<()> {
+        self.running.take().map_or(Ok(()), |mut server| server.end(signal))
+    }
+}
+
+impl Drop for Mariadb {
+    fn drop(&mut self) {
+        self.running = None;
+        // What is left, if anything, goes with the sandbox.
+        let _ = fs::remove_dir_all(&self.data);
+    }
+}
+
+/// Small files, of the same size when they are made and when they are used.
+const FILES: [&str; 1] = ["--innodb-log-file-size=8M"];
+
+/// A directory that was initialized once: copying it takes a fraction of the time.
+fn template(sandbox: &Sandbox) -> io::Result<&'static Path> {
+    static TEMPLATE: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let made = TEMPLATE.get_or_init(|| {
+        let data = sandbox.fresh_path("template");
+        initialize(sandbox, &data).map(|()| data).map_err(|error| error.to_string())
+    });
+    made.as_deref().map_err(|error| io::Error::other(error.as_str()))
+}
+
+fn initialize(sandbox: &Sandbox, data: &Path) -> io::Result<()> {
+    let output = sandbox
+        .account()
+        .command("mariadb-install-db")
+        .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
+        .args(["--skip-name-resolve", "--innodb-flush-log-at-trx-commit=0"])
+        .args(FILES)
+        .arg(format!("--datadir={}", data.display()))
+        .output()?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(format!("mariadb-install-db: {}: {said}", output.status)));
+    }
+    // A directory is all that a database is before it has tables.
+    let made = sandbox.account().command("mkdir").arg(data.join("app")).status()?;
+    if made.success() { Ok(()) } else { Err(io::Error::other(format!("mkdir: {made}"))) }
+}
+
+/// The server speaks first: its greeting begins with the length of the packet, its number, and the version of the
+/// protocol. One that refuses the connection sends an error in its place.
+fn takes_connections(addr: SocketAddr) -> bool {
+    let greeting = || {
+        let mut stream = TcpStream::connect_timeout(&addr, Duration::from_secs(1))?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        let mut first = [0; 5];
+        stream.read_exact(&mut first)?;
+        io::Result::Ok(first[4] == 10)
+    };
+    greeting().unwrap_or(false)
+}

@@ -1,0 +1,55 @@
+//! What the private server promises, seen from outside.
+
+use std::{
+    io::Read,
+    net::{SocketAddr, TcpStream},
+    path::Path,
+    time::Duration,
+};
+
+use tenure_testbed::Mariadb;
+
+/// The version of the protocol, with which the server's greeting begins.
+fn greeting(addr: SocketAddr, patience: Duration) -> std::io::Result<u8> {
+    let mut stream = TcpStream::connect(addr)?;
+    stream.set_read_timeout(Some(patience))?;
+    let mut first = [0; 5];
+    stream.read_exact(&mut first)?;
+    Ok(first[4])
+}
+
+#[test]
+fn a_frozen_server_is_silent_and_goes_on_and_a_killed_one_comes_back_where_it_was() {
+    let mut server = Mariadb::start().unwrap();
+    let (addr, long) = (server.addr(), Duration::from_secs(30));
+    assert!(addr.ip().is_loopback());
+    assert_eq!(greeting(addr, long).unwrap(), 10);
+
+    server.stop();
+    greeting(addr, Duration::from_millis(100)).unwrap_err();
+    server.cont();
+    assert_eq!(greeting(addr, long).unwrap(), 10);
+
+    server.kill().unwrap();
+    greeting(addr, long).unwrap_err();
+    server.restart().unwrap();
+    assert_eq!((greeting(addr, long).unwrap(), server.addr()), (10, addr));
+}
+
+#[test]
+fn two_servers_do_not_touch_each_other_and_leave_nothing_behind() {
+    let (one, other) = (Mariadb::start().unwrap(), Mariadb::start().unwrap());
+    assert_ne!((one.addr(), one.data()), (other.addr(), other.data()));
+    let process = Path::new("/proc").join(one.pid().unwrap().to_string());
+    let data = one.data().to_owned();
+    assert!(process.exists() && data.exists());
+    drop(one);
+    assert!(!process.exists() && !data.exists());
+    assert_eq!(greeting(other.addr(), Duration::from_secs(30)).unwrap(), 10);
+}
+
+#[test]
+fn an_option_that_the_server_does_not_know_is_an_error_with_its_log() {
+    let error = Mariadb::start_with(&["--no-such-option"]).unwrap_err();
+    assert!(error.to_string().contains("unknown option"), "{error}");
+}
