@@ -85,10 +85,10 @@ pub(crate) async fn a_renewal_after_one_that_was_never_answered_writes_again<S: 
     let term = leader.lead(LONG).await;
     let unheard = leader.renew(term.fence, LONG).await;
     drop(unheard);
+    sleep(Duration::from_millis(50)).await;
     let left_behind = leader.look().await;
     assert_ne!(left_behind.version, term.version, "the renewal was executed");
 
-    sleep(Duration::from_millis(50)).await;
     let renewed = won(leader.renew(term.fence, LONG).await);
     assert_ne!(renewed.version, left_behind.version);
     assert!(renewed.ttl >= left_behind.ttl, "{renewed:?} was renewed after {left_behind:?}");
