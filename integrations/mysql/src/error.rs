@@ -42,8 +42,8 @@ impl MysqlError {
     }
 }
 
-const READ_ONLY: &str = "the server is read-only: connect to the primary. After a fail-over it passes, since every attempt \
-                         connects anew";
+const READ_ONLY: &str = "the server is read-only: connect to the primary, or mend `transaction_read_only`. After a fail-over it \
+                         passes, since every attempt connects anew";
 const ENDED: &str = "the server ended the connection";
 const FULL: &str = "the server, or the user, has no connection left: raise its limit if this lasts";
 const LOGIN: &str =

@@ -66,8 +66,8 @@ impl Message {
     /// that a connection on which a pool's user left one open is noticed: what is written there may never be committed.
     fn text(&self, limits: Limits) -> String {
         let (begin, end) = match self.transaction {
-            Transaction::Reading => ("START TRANSACTION READ ONLY; ", "COMMIT"),
-            Transaction::Writing => ("START TRANSACTION READ WRITE; ", "COMMIT"),
+            Transaction::Reading => ("START TRANSACTION READ ONLY; ", COMMIT),
+            Transaction::Writing => ("START TRANSACTION READ WRITE; ", COMMIT),
             Transaction::None => return self.statements.join("; "),
         };
         let prefix = limits.of_a_statement();
@@ -78,6 +78,9 @@ impl Message {
         text + end
     }
 }
+
+/// Whatever `completion_type` says.
+const COMMIT: &str = "COMMIT AND NO CHAIN NO RELEASE";
 
 /// One session's way to the server.
 pub(crate) struct Link {

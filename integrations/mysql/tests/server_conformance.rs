@@ -263,7 +263,7 @@ mod pool {
             let pool = MySqlPoolOptions::new().max_connections(4).after_connect(|connection, _| {
                 Box::pin(async {
                     let settings =
-                        "SET SESSION autocommit = 0, tx_read_only = 1, time_zone = '-03:30'";
+                        "SET SESSION autocommit = 0, completion_type = 1, time_zone = '-03:30'";
                     sqlx::raw_sql(settings).execute(connection).await.map(drop)
                 })
             });
