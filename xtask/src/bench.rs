@@ -10,7 +10,7 @@ pub(crate) const COMMAND: Command = Command {
 };
 
 /// Each exits with a failure if it misses a limit.
-const BENCHES: [&str; 3] = ["checks", "requests", "fail_over"];
+const BENCHES: [&str; 4] = ["checks", "requests", "fail_over", "hand_over"];
 
 fn run(arguments: &[String]) -> Result<(), Failure> {
     if !arguments.is_empty() {

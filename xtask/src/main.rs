@@ -2,10 +2,12 @@
 
 mod bench;
 mod cargo;
+mod conformance;
 mod servers;
 mod steps;
 mod tally;
 mod test;
+mod verdicts;
 
 use std::process::ExitCode;
 
@@ -27,7 +29,7 @@ impl Failure {
     }
 }
 
-const COMMANDS: &[Command] = &[test::COMMAND, bench::COMMAND];
+const COMMANDS: &[Command] = &[test::COMMAND, conformance::COMMAND, bench::COMMAND];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -50,7 +52,7 @@ fn main() -> ExitCode {
 fn usage() -> ExitCode {
     eprintln!("usage:");
     for command in COMMANDS {
-        eprintln!("  cargo xtask {:<24} {}", command.usage, command.about);
+        eprintln!("  cargo xtask {:<27} {}", command.usage, command.about);
     }
     ExitCode::FAILURE
 }

@@ -20,7 +20,7 @@ pub(crate) struct Steps {
 
 #[derive(Debug)]
 struct Done {
-    name: &'static str,
+    name: String,
     took: Duration,
     passed: bool,
 }
@@ -29,24 +29,20 @@ impl Steps {
     /// Runs `work` as the step `name`.
     pub(crate) fn step(
         &mut self,
-        name: &'static str,
+        name: &str,
         work: impl FnOnce() -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         println!("==> {name}");
         let started = Instant::now();
         let outcome = work();
-        let done = Done { name, took: started.elapsed(), passed: outcome.is_ok() };
+        let done = Done { name: name.to_owned(), took: started.elapsed(), passed: outcome.is_ok() };
         println!("==> {done}\n");
         self.done.push(done);
         outcome
     }
 
     /// Runs a program as the step `name`. What it prints remains visible.
-    pub(crate) fn program(
-        &mut self,
-        name: &'static str,
-        command: &mut Command,
-    ) -> Result<(), Failure> {
+    pub(crate) fn program(&mut self, name: &str, command: &mut Command) -> Result<(), Failure> {
         self.step(name, || {
             let status = command.status().map_err(|error| cannot_start(command, &error))?;
             succeeded(name, status)
@@ -55,11 +51,7 @@ impl Steps {
 
     /// Runs a program that runs tests as the step `name`, and counts them. A test that is ignored fails the step: it
     /// would go on being reported without ever being run.
-    pub(crate) fn tests(
-        &mut self,
-        name: &'static str,
-        command: &mut Command,
-    ) -> Result<(), Failure> {
+    pub(crate) fn tests(&mut self, name: &str, command: &mut Command) -> Result<(), Failure> {
         let mut counted = Tally::default();
         let outcome = self.step(name, || {
             let status = count_tests(command, &mut counted)?;
