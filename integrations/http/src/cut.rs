@@ -1,10 +1,13 @@
 //! The answer to a request whose term ended before it was answered.
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
 use tenure::{ElectionName, Fence};
 
-use crate::problem::{Problem, STATUS};
+use crate::{
+    Form,
+    problem::{Code, Problem},
+};
 
 /// A request was being worked on when the term ended, and no answer had been begun: whether it took effect is unknown.
 ///
@@ -52,29 +55,68 @@ impl Cut {
     /// `503 Service Unavailable`.
     #[must_use]
     pub fn status(&self) -> StatusCode {
-        STATUS
+        StatusCode::SERVICE_UNAVAILABLE
     }
 
-    /// The whole answer.
+    /// The whole answer, for those who speak plain HTTP.
     #[must_use]
     pub fn to_response(&self) -> Response<Bytes> {
+        self.to_response_in(Form::default())
+    }
+
+    /// The whole answer, in the form that a request asks for.
+    #[must_use]
+    pub fn to_response_in(&self, form: Form) -> Response<Bytes> {
+        self.problem().to_response(form)
+    }
+
+    /// What ends a body that had been begun, if it can be ended with trailers: those of gRPC over HTTP/2. Any other body
+    /// has to fail, so that nobody takes it for a whole one.
+    #[must_use]
+    pub fn to_trailers(&self, form: Form) -> Option<HeaderMap> {
+        form.has_trailers().then(|| self.problem().to_trailers())
+    }
+
+    fn problem(&self) -> Problem<'_> {
         let mut problem = Problem::new(
+            (self.status(), Code::Unavailable),
             Self::REASON,
-            self.election.as_str(),
             "this replica's term ended while the request was being worked on; its outcome is unknown",
-        );
+        )
+        .about(self.election.as_str());
         problem.fence = Some(self.fence.into());
-        problem.to_response()
+        problem
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use http::header::{CONTENT_TYPE, RETRY_AFTER};
+    use http::{
+        Version,
+        header::{CONTENT_TYPE, RETRY_AFTER},
+    };
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::REASON;
+    use crate::{ELECTION, REASON};
+
+    #[test]
+    fn only_the_trailers_of_grpc_can_say_that_a_body_was_cut() {
+        let cut = Cut::new(ElectionName::new("billing").unwrap(), Fence::MIN);
+        let trailers = |version, content_type: Option<&[u8]>| {
+            cut.to_trailers(Form::new(version, content_type))
+        };
+        let grpc = trailers(Version::HTTP_2, Some(b"application/grpc+proto")).unwrap();
+        assert_eq!(grpc["grpc-status"], "14");
+        assert_eq!(grpc[REASON], "cut");
+        assert_eq!(grpc[ELECTION], "billing");
+        assert!(!grpc.contains_key(CONTENT_TYPE));
+        assert_eq!(trailers(Version::HTTP_2, None), None);
+        // Its trailers are part of the body.
+        assert_eq!(trailers(Version::HTTP_2, Some(b"application/grpc-web")), None);
+        // Nobody reads trailers there.
+        assert_eq!(trailers(Version::HTTP_11, Some(b"application/grpc")), None);
+    }
 
     #[test]
     fn a_cut_says_that_the_outcome_is_unknown_and_invites_no_retry() {

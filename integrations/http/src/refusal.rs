@@ -6,7 +6,10 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::RETRY_AFTER};
 use tenure::{ElectionName, Leader};
 
-use crate::problem::{Leads, Problem, STATUS};
+use crate::{
+    Form,
+    problem::{Code, Leads, Problem},
+};
 
 /// A request was turned away before anything looked at it, since this replica does not lead.
 ///
@@ -73,23 +76,30 @@ impl Refusal {
     /// `503 Service Unavailable`.
     #[must_use]
     pub fn status(&self) -> StatusCode {
-        STATUS
+        StatusCode::SERVICE_UNAVAILABLE
     }
 
-    /// The whole answer.
+    /// The whole answer, for those who speak plain HTTP.
     #[must_use]
     pub fn to_response(&self) -> Response<Bytes> {
-        let mut response = self.problem().to_response();
+        self.to_response_in(Form::default())
+    }
+
+    /// The whole answer, in the form that a request asks for.
+    #[must_use]
+    pub fn to_response_in(&self, form: Form) -> Response<Bytes> {
+        let mut response = self.problem().to_response(form);
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(self.retry_after));
         response
     }
 
     fn problem(&self) -> Problem<'_> {
         let mut problem = Problem::new(
+            (self.status(), Code::Unavailable),
             Self::REASON,
-            self.election.as_str(),
             "this replica does not lead; nothing has looked at the request, and it may be sent again",
-        );
+        )
+        .about(self.election.as_str());
         problem.leader = self.leader.as_ref().map(|leader| Leads {
             identity: leader.identity().as_str(),
             fence: leader.fence().into(),
@@ -108,12 +118,15 @@ fn whole_seconds(left: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use http::header::CONTENT_TYPE;
+    use http::{
+        Version,
+        header::{CONNECTION, CONTENT_TYPE},
+    };
     use serde_json::{Value, json};
     use tenure::{Fence, Identity};
 
     use super::*;
-    use crate::REASON;
+    use crate::{ELECTION, LEADER, REASON};
 
     fn refusal(lease_left: Option<Duration>) -> Refusal {
         Refusal::new(ElectionName::new("a \"quoted\"\nname").unwrap(), lease_left)
@@ -175,5 +188,27 @@ mod tests {
     fn a_payload_that_is_no_text_is_left_out() {
         let told = refusal(None).with_leader(leader(&[0xff, 0x00]));
         assert_eq!(body(&told)["leader"], json!({ "identity": "web-\u{7f}\\", "fence": 7 }));
+    }
+
+    #[test]
+    fn grpc_is_told_in_its_own_form() {
+        let told = refusal(None).with_leader(leader(b"http://10.0.0.7"));
+        let (head, body) =
+            told.to_response_in(Form::new(Version::HTTP_2, Some(b"application/grpc"))).into_parts();
+        assert_eq!(head.status, StatusCode::OK);
+        assert_eq!(head.headers[CONTENT_TYPE], "application/grpc");
+        assert_eq!(head.headers["grpc-status"], "14");
+        let message = head.headers["grpc-message"].to_str().unwrap();
+        assert!(message.starts_with("this%20replica%20does%20not%20lead;"), "{message}");
+        assert_eq!(head.headers[REASON], "refused");
+        assert_eq!(head.headers[ELECTION], "a%20\"quoted\"%0Aname");
+        assert_eq!(head.headers[LEADER], "http://10.0.0.7");
+        assert!(body.is_empty());
+        assert!(!head.headers.contains_key(CONNECTION));
+
+        let web = Form::new(Version::HTTP_11, Some(b"application/grpc-web-text"));
+        let web = told.to_response_in(web);
+        assert_eq!(web.headers()[CONTENT_TYPE], "application/grpc-web+proto");
+        assert_eq!(web.headers()["grpc-status"], "14");
     }
 }
