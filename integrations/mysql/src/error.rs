@@ -63,6 +63,7 @@ const SYNTAX: &str =
 const BY_NUMBER: &[(u16, StoreErrorKind, &str)] = &[
     (1020, Transient, "somebody has changed the row since the transaction began"),
     (1021, Fatal,     "the server's disk is full"),
+    (1036, Fatal,     READ_ONLY),
     (1037, Transient, "the server is short of memory"),
     (1040, Transient, FULL),
     (1041, Transient, "the server is short of memory"),

@@ -127,6 +127,15 @@ impl Mariadb {
         self.launch()
     }
 
+    /// The same, with these options in place of those with which it was started.
+    ///
+    /// # Errors
+    /// If it does not start; the error has its log.
+    pub fn restart_with(&mut self, options: &[&str]) -> io::Result<()> {
+        self.options = options.iter().map(ToString::to_string).collect();
+        self.restart()
+    }
+
     fn launch(&mut self) -> io::Result<()> {
         let data = self.data.to_string_lossy();
         let mut arguments = vec![
