@@ -8,6 +8,29 @@ use crate::{link::Source, setup::File, table::Table};
 
 /// What SQLite, or the driver, said: the source of every [`StoreError`] that one of them caused.
 ///
+/// What its [codes](Self::code) count as; those marked with a star were each produced for real in the tests of this crate:
+///
+/// | code | passes by itself | what it means |
+/// |---|---|---|
+/// | 1 ERROR* | no | the table is missing, is another one, or the statement is refused; for a renewal a missing table is proof that the term is over |
+/// | 3 PERM | no | the file may not be used |
+/// | 4 ABORT, 9 INTERRUPT, 17 SCHEMA | yes | the statement was broken off |
+/// | 5 BUSY*, 6 LOCKED | yes | a transaction of another connection was writing, or holding a term, for longer than the call could wait |
+/// | 517 BUSY_SNAPSHOT* | yes | in a transaction of yours: it reads from what is not the newest any more; repeat it |
+/// | 7 NOMEM | yes | no memory was left |
+/// | 8 READONLY* | no | the file, its directory or the connection is read-only |
+/// | 10 IOERR* | yes | the system refused to read or write |
+/// | 11 CORRUPT* | no | the file is damaged |
+/// | 13 FULL* | no | the disk is full |
+/// | 14 CANTOPEN* | no | the directory or the file is missing, is something else, or may not be opened; for a renewal a file that is gone is proof that the term is over |
+/// | 15 PROTOCOL | yes | the file's locks were held for too long |
+/// | 22 NOLFS, 23 AUTH, 24 FORMAT | no | as they say |
+/// | 26 NOTADB* | no | the file is not a SQLite database, or is encrypted |
+/// | any other | no | a mistake of tenure's |
+///
+/// Without a code: a pool that has no connection free*, or whose connection has a transaction left open*, passes; a pool that is
+/// closed* and a record that tenure did not write* do not.
+///
 /// ```
 /// use std::error::Error;
 /// use tenure::StoreError;
