@@ -1,6 +1,6 @@
 //! The stream behind a bucket: how it must be, and how it is made.
 
-use std::{collections::BTreeSet, fmt, str::FromStr};
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use tenure::ElectionName;
@@ -10,13 +10,11 @@ use crate::{
     error::NatsError,
     key::{election_of, key_of},
     link::Connection,
-    setup::SetupError,
+    settings::{Difference, Setting, Storage},
 };
 
 /// Revisions of a bucket begin at the time of its creation, in microseconds; those of one that nobody prepared, at one.
 const FIRST_REVISION: u64 = 1_000_000_000_000_000;
-/// The largest value there can be, with headers: 64 KiB of payload in base64, a holder, and the names of fields.
-const LARGEST_MESSAGE: i64 = 100_000;
 
 const READY: &str = "leader elections of tenure";
 const FILLING: &str = "tenure: elections are being moved here";
@@ -49,9 +47,26 @@ pub enum BucketError {
         /// What is written on it; after a migration, where its elections are now.
         description: String,
     },
+    /// Its elections were, or are being, moved to another bucket than the one that was named.
+    #[error("the bucket's elections move to the bucket {to:?}")]
+    MovedElsewhere {
+        /// The other bucket.
+        to: String,
+    },
+    /// The bucket to move to carries elections already.
+    #[error("the bucket to move to is in use")]
+    Occupied,
+    /// The bucket to move to has the name of the one to move from.
+    #[error("a bucket cannot move to one of the same name")]
+    SameName,
 }
 
 impl BucketError {
+    pub(crate) fn sealed(info: &StreamInfo) -> Self {
+        let description = info.config["description"].as_str().unwrap_or_default();
+        Self::Sealed { description: description.to_owned() }
+    }
+
     pub(crate) fn advice(&self) -> &'static str {
         match self {
             Self::Missing => "the bucket is missing: call `ensure_schema()`",
@@ -64,123 +79,12 @@ impl BucketError {
             }
             Self::Filling => "elections are being moved into the bucket: run `migrate` to its end",
             Self::Sealed { .. } => "the bucket is sealed: use the one to which its elections moved",
+            Self::MovedElsewhere { .. } => "its elections have been sent to another bucket",
+            Self::Occupied => {
+                "the bucket to move to is in use: choose one that does not exist by `with_bucket()`"
+            }
+            Self::SameName => "the bucket to move to needs another name: see `with_bucket()`",
         }
-    }
-}
-
-/// A setting of a bucket that is not as it must be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Difference {
-    /// Its name in the configuration of the stream.
-    pub setting: &'static str,
-    /// As it is.
-    pub found: String,
-    /// As it must be.
-    pub wanted: String,
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { setting, found, wanted } = self;
-        write!(f, "`{setting}` is {found} and must be {wanted}")
-    }
-}
-
-/// Where a bucket's messages are kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Storage {
-    /// In files, so that leases outlive a restart of the server.
-    #[default]
-    File,
-    /// In memory alone. A restart of a single server loses the bucket with all leases: every term ends, and nobody leads
-    /// until [`ensure_schema`](crate::NatsStore::ensure_schema) is called again. Fences rise all the same.
-    Memory,
-}
-
-impl Storage {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::File => "file",
-            Self::Memory => "memory",
-        }
-    }
-}
-
-impl FromStr for Storage {
-    type Err = SetupError;
-
-    fn from_str(name: &str) -> Result<Self, SetupError> {
-        let found = [Self::File, Self::Memory].into_iter().find(|kind| kind.as_str() == name);
-        found.ok_or_else(|| SetupError::UnknownStorage { name: name.to_owned() })
-    }
-}
-
-impl fmt::Display for Storage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// A setting of an existing bucket that [`ensure_schema`](crate::NatsStore::ensure_schema) may change, if it is told so by
-/// [`with_adopted`](crate::NatsStore::with_adopted).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Setting {
-    /// `max_age`: messages must not vanish by age.
-    MaxAge,
-    /// `discard`: a bucket that is full must refuse new messages, not drop old ones.
-    Discard,
-    /// `max_msgs_per_subject`: one message for each key suffices.
-    History,
-    /// `max_msg_size`: a lease with its payload must fit.
-    MaxMessageSize,
-    /// `max_bytes`, if [`with_max_bytes`](crate::NatsStore::with_max_bytes) says how many.
-    MaxBytes,
-    /// `num_replicas`, if [`with_replicas`](crate::NatsStore::with_replicas) says how many.
-    Replicas,
-}
-
-impl Setting {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::MaxAge,
-        Self::Discard,
-        Self::History,
-        Self::MaxMessageSize,
-        Self::MaxBytes,
-        Self::Replicas,
-    ];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::MaxAge => "max_age",
-            Self::Discard => "discard",
-            Self::History => "history",
-            Self::MaxMessageSize => "max_message_size",
-            Self::MaxBytes => "max_bytes",
-            Self::Replicas => "replicas",
-        }
-    }
-
-    pub(crate) fn names() -> String {
-        Self::ALL.map(Self::as_str).join(", ")
-    }
-}
-
-impl FromStr for Setting {
-    type Err = SetupError;
-
-    fn from_str(name: &str) -> Result<Self, SetupError> {
-        let found = Self::ALL.into_iter().find(|setting| setting.as_str() == name);
-        found.ok_or_else(|| SetupError::UnknownSetting { name: name.to_owned() })
-    }
-}
-
-impl fmt::Display for Setting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
@@ -232,6 +136,11 @@ impl Bucket {
         self.subject_of_key(&key_of(election))
     }
 
+    /// Where it is noted to which bucket elections move.
+    pub(crate) fn move_subject(&self) -> String {
+        self.subject_of_key("/moved-to")
+    }
+
     /// The key that a subject belongs to.
     fn key<'a>(&self, subject: &'a str) -> Option<&'a str> {
         subject.strip_prefix(&format!("$KV.{}.", self.name))
@@ -244,7 +153,7 @@ impl Bucket {
         match phase(&info) {
             Phase::Unprepared => return Err(BucketError::Unprepared.into()),
             Phase::Filling => return Err(BucketError::Filling.into()),
-            Phase::Sealed => return Err(sealed(&info).into()),
+            Phase::Sealed => return Err(BucketError::sealed(&info).into()),
             Phase::Ready => {}
         }
         self.no_differences(&info.config)?;
@@ -335,7 +244,7 @@ impl Bucket {
                 continue;
             };
             if phase(&info) == Phase::Sealed {
-                return Err(sealed(&info).into());
+                return Err(BucketError::sealed(&info).into());
             }
             if self.adopt(&mut info.config) {
                 connection.update_stream(&stream, &info.config).await?;
@@ -384,107 +293,6 @@ impl Bucket {
             "allow_rollup_hdrs": true,
         })
     }
-
-    /// Changes what it was told to change, and nothing else; says whether there was anything.
-    fn adopt(&self, config: &mut Value) -> bool {
-        let mut changed = false;
-        for rule in self.rules(config) {
-            let adopted = rule.setting.is_some_and(|setting| self.adopted.contains(&setting));
-            if adopted && !rule.kept {
-                config[rule.name] = rule.wanted;
-                changed = true;
-            }
-        }
-        changed
-    }
-
-    fn no_differences(&self, config: &Value) -> Result<(), BucketError> {
-        let broken = self.rules(config).into_iter().filter(|rule| !rule.kept);
-        let differences = broken.map(|rule| Difference {
-            setting: rule.name,
-            found: config[rule.name].to_string(),
-            wanted: rule.wanted.to_string(),
-        });
-        let differences: Vec<_> = differences.collect();
-        if differences.is_empty() { Ok(()) } else { Err(BucketError::Differs(differences)) }
-    }
-
-    /// What a bucket must be like, and whether this one is.
-    fn rules(&self, config: &Value) -> Vec<Rule> {
-        let number = |name: &str| config[name].as_i64().unwrap_or_default();
-        let absent = |name: &str| match &config[name] {
-            Value::Null => true,
-            Value::Array(items) => items.is_empty(),
-            _ => false,
-        };
-        let is = |name, wanted: Value| Rule {
-            name,
-            kept: config[name] == wanted,
-            wanted,
-            setting: None,
-        };
-        let off = |name| Rule {
-            name,
-            kept: !config[name].as_bool().unwrap_or_default(),
-            wanted: false.into(),
-            setting: None,
-        };
-        let none = |name| Rule { name, kept: absent(name), wanted: Value::Null, setting: None };
-        let limited = number("max_bytes") > 0 || number("max_msgs") > 0;
-        let largest = number("max_msg_size");
-
-        let mut rules = vec![
-            is("subjects", json!([self.all_subjects()])),
-            is("storage", self.storage.as_str().into()),
-            is("retention", "limits".into()),
-            off("no_ack"),
-            off("discard_new_per_subject"),
-            none("mirror"),
-            none("sources"),
-            none("subject_transform"),
-            Rule {
-                name: "max_age",
-                kept: number("max_age") == 0,
-                wanted: 0.into(),
-                setting: Some(Setting::MaxAge),
-            },
-            Rule {
-                name: "discard",
-                kept: !limited || config["discard"] == "new",
-                wanted: "new".into(),
-                setting: Some(Setting::Discard),
-            },
-            Rule {
-                name: "max_msgs_per_subject",
-                kept: number("max_msgs_per_subject") > 0,
-                wanted: 1.into(),
-                setting: Some(Setting::History),
-            },
-            Rule {
-                name: "max_msg_size",
-                kept: largest <= 0 || largest >= LARGEST_MESSAGE,
-                wanted: (-1).into(),
-                setting: Some(Setting::MaxMessageSize),
-            },
-        ];
-        rules.extend(self.max_bytes.map(|max_bytes| Rule {
-            setting: Some(Setting::MaxBytes),
-            ..is("max_bytes", max_bytes.into())
-        }));
-        rules.extend(self.replicas.map(|replicas| Rule {
-            setting: Some(Setting::Replicas),
-            ..is("num_replicas", replicas.into())
-        }));
-        rules
-    }
-}
-
-struct Rule {
-    name: &'static str,
-    kept: bool,
-    wanted: Value,
-    /// What allows to change it, if anything may.
-    setting: Option<Setting>,
 }
 
 pub(crate) fn phase(info: &StreamInfo) -> Phase {
@@ -495,11 +303,6 @@ pub(crate) fn phase(info: &StreamInfo) -> Phase {
         return Phase::Unprepared;
     }
     if info.config["description"] == FILLING { Phase::Filling } else { Phase::Ready }
-}
-
-fn sealed(info: &StreamInfo) -> BucketError {
-    let description = info.config["description"].as_str().unwrap_or_default();
-    BucketError::Sealed { description: description.to_owned() }
 }
 
 fn listed(differences: &[Difference]) -> String {

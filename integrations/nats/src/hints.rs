@@ -10,7 +10,7 @@ use tenure::{ElectionName, store::Hints};
 use crate::{
     bucket::Bucket,
     error::NatsError,
-    link::{Connection, Source},
+    link::{Connection, Source, within},
     value::is_release,
 };
 
@@ -110,11 +110,7 @@ impl Watch {
             connection.create_consumer(&bucket.stream(), config).await?;
             Ok(Self { messages, _connection: connection })
         };
-        tokio::select! {
-            biased;
-            () = tokio::time::sleep(LIMIT) => Err(NatsError::NoReply(LIMIT)),
-            watch = begin => watch,
-        }
+        within(LIMIT, begin).await
     }
 
     /// `None` once it is over.

@@ -7,7 +7,9 @@ mod error;
 mod hints;
 mod key;
 mod link;
+mod migrate;
 mod session;
+mod settings;
 mod setup;
 mod store;
 mod value;
@@ -15,9 +17,11 @@ mod value;
 pub use async_nats;
 
 pub use self::{
-    bucket::{BucketError, Difference, Setting, Storage},
+    bucket::BucketError,
     error::{NatsError, Refusal},
+    migrate::migrate,
     session::NatsSession,
+    settings::{Difference, Setting, Storage},
     setup::SetupError,
     store::NatsStore,
     value::ValueError,

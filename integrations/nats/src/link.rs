@@ -191,6 +191,18 @@ async fn trouble(told: &mut Option<watch::Receiver<Trouble>>) -> NatsError {
     }
 }
 
+/// Gives up on `work` after this time.
+pub(crate) async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, NatsError>>,
+) -> Result<T, NatsError> {
+    tokio::select! {
+        biased;
+        () = tokio::time::sleep(limit) => Err(NatsError::NoReply(limit)),
+        outcome = work => outcome,
+    }
+}
+
 /// One session's way to the server.
 pub(crate) struct Link {
     source: Source,

@@ -12,7 +12,7 @@ use crate::{
     entry::{Act, Entry, Memory},
     error::{NatsError, store_error},
     hints,
-    link::Link,
+    link::{Link, within},
 };
 
 /// The session of a [`NatsStore`](crate::NatsStore): one elector's own connection, opened when it is first used, and anew
@@ -51,11 +51,7 @@ impl NatsSession {
                 (outcome, _) => outcome,
             }
         };
-        tokio::select! {
-            biased;
-            () = tokio::time::sleep(patience) => Err(NatsError::NoReply(patience)),
-            outcome = call => outcome,
-        }
+        within(patience, call).await
     }
 
     /// One attempt, and whether it was made on a connection that had been idle. The connection is used again only if the

@@ -9,11 +9,12 @@ use tenure::{
 };
 
 use crate::{
-    bucket::{Bucket, Setting, Storage},
+    bucket::Bucket,
     entry::{Act, Entry, Memory},
     error::{NatsError, store_error},
-    link::{Access, Connection, Link, Source},
+    link::{Access, Connection, Link, Source, within},
     session::NatsSession,
+    settings::{Setting, Storage},
     setup::{SetupError, check_bucket_name, check_replicas, servers_from_url},
 };
 
@@ -39,8 +40,8 @@ const CALL_LIMIT: Duration = Duration::from_secs(3);
 /// ```
 #[derive(Clone)]
 pub struct NatsStore {
-    source: Source,
-    bucket: Arc<Bucket>,
+    pub(crate) source: Source,
+    pub(crate) bucket: Arc<Bucket>,
     hints: bool,
 }
 
@@ -253,7 +254,7 @@ impl NatsStore {
     }
 
     /// Does `work` on a connection that is thrown away afterwards: the next one may be asked for on another runtime.
-    pub(crate) async fn administer<T>(
+    async fn administer<T>(
         &self,
         attempt: &str,
         work: impl AsyncFnOnce(&mut Connection) -> Result<T, NatsError>,
@@ -262,13 +263,7 @@ impl NatsStore {
             let mut connection = self.source.connect(ADMINISTRATION_LIMIT * 3 / 4).await?;
             work(&mut connection).await
         };
-        let outcome = tokio::select! {
-            biased;
-            () = tokio::time::sleep(ADMINISTRATION_LIMIT) => {
-                Err(NatsError::NoReply(ADMINISTRATION_LIMIT))
-            }
-            outcome = work => outcome,
-        };
+        let outcome = within(ADMINISTRATION_LIMIT, work).await;
         outcome.map_err(|error| store_error(attempt, &self.source, error))
     }
 }
