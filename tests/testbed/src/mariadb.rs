@@ -147,7 +147,8 @@ impl Mariadb {
             "--socket=mariadb.sock".to_owned(),
             format!("--pid-file={data}/mariadb.pid"),
             "--skip-name-resolve".to_owned(),
-            "--innodb-flush-log-at-trx-commit=0".to_owned(),
+            // Written at each commit, and synced some time later.
+            "--innodb-flush-log-at-trx-commit=2".to_owned(),
             "--innodb-buffer-pool-size=32M".to_owned(),
             "--max-connections=200".to_owned(),
         ];
