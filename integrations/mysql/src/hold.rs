@@ -3,72 +3,91 @@
 use sqlx::{MySqlConnection, mysql::MySqlRow};
 use tenure::{Lease, Term, store::HoldError};
 
-use crate::{error::describe, link::exchange, record, store::MysqlStore};
+use crate::{
+    error::{describe, number},
+    link::exchange,
+    record,
+    store::MysqlStore,
+};
+
+/// Fails outside of a transaction, where a savepoint is gone with the statement that set it.
+const IN_TRANSACTION: &str = "SAVEPOINT tenure_hold; RELEASE SAVEPOINT tenure_hold";
+const NO_SAVEPOINT: u16 = 1305;
 
 impl MysqlStore {
-    /// Holds `term` in a transaction on the same database: until it ends, nobody takes over, deposes or releases. Everything
-    /// that the transaction then writes is written before any later term begins, or not at all.
+    /// Holds `term` inside a transaction of yours, in the database that keeps the leases: until it ends, nobody takes over.
+    /// What the transaction writes is thus written by the leader, or not at all. It is the only protection for a write in
+    /// flight; call it before the first write, or at the latest before the commit.
     ///
-    /// ```no_run
-    /// # use tenure::{Term, store::HoldError};
-    /// # use tenure_mysql::{MysqlStore, sqlx};
-    /// # async fn pay(store: &MysqlStore, pool: &sqlx::MySqlPool, term: &Term) -> Result<(), Box<dyn std::error::Error>> {
-    /// let mut transaction = pool.begin().await?;
-    /// store.hold_term(&mut transaction, term).await?;
-    /// sqlx::query("UPDATE accounts SET balance = balance - 10 WHERE id = 7").execute(&mut *transaction).await?;
-    /// transaction.commit().await?; // an error, too, if the connection was lost meanwhile
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// - The transaction may be at any isolation level. With MariaDB's `innodb_snapshot_isolation`, one whose snapshot is
+    ///   older than a change of hands gets a retryable error (1020).
+    /// - Several transactions may hold one term. A take-over, a step-down and a release wait, and say so in their errors.
+    /// - Renewals pass, but for two cases in which they wait for the end of the transaction, so that the term ends at its
+    ///   deadline if that takes too long: under `SERIALIZABLE`, where InnoDB locks whatever is looked at; and if the
+    ///   transaction's snapshot is so old that the lease in it has expired, or if the lease was ever renewed for a shorter
+    ///   time than before. So hold the term first, and keep the transaction much shorter than the lease.
+    /// - It works for as long as the term [may finish](Term::may_finish), so also while a voluntary end waits for work.
+    /// - If the holder freezes, its successors wait until the server ends the transaction. No setting that does this would
+    ///   end with the transaction, so none is made here. Make it for the connections of your pool, in its
+    ///   `after_connect`, to about the duration of the lease: in MariaDB `SET SESSION idle_transaction_timeout = 15`, in
+    ///   MySQL, which has no such thing, `SET SESSION wait_timeout = 15`.
     ///
-    /// It works while the term [may finish](Term::may_finish), hence also while it drains, and at every isolation level.
-    /// Several transactions may hold one term. The leader's own renewals pass, with two exceptions, in which they wait
-    /// for the end of the transaction, so that the term ends at its deadline if that takes too long:
-    /// - under `SERIALIZABLE`, where InnoDB locks whatever is looked at;
-    /// - when the transaction began so long before that the lease it sees has expired. So make this its first statement.
-    ///
-    /// A candidate that finds the term held says so in its error, and tries again. Whoever holds a term and freezes keeps
-    /// all successors away until the server ends its transaction. Nothing that this method could set would end with the
-    /// transaction, so set it for the connections of your pool, to about the duration of the lease: in MariaDB
-    /// `idle_transaction_timeout`, in MySQL, which has no such thing, `wait_timeout`, both in seconds.
+    /// The user needs `SELECT` on both tables; MySQL asks for `UPDATE` on the second one as well. A `&mut Transaction` of
+    /// sqlx's is passed as `&mut tx`.
     ///
     /// # Errors
-    /// [`HoldError`]: roll back. Outside of a transaction nothing is held, which this method does not notice.
+    /// [`HoldError`]: roll the transaction back, whatever the error.
     ///
     /// # Cancel safety
-    /// Dropped, it leaves the connection in the middle of a reply: close it.
+    /// Dropped, it leaves the connection in the middle of a reply; close it.
+    ///
+    /// ```no_run
+    /// use tenure::Term;
+    /// use tenure_mysql::{MysqlStore, sqlx::{self, MySqlPool}};
+    ///
+    /// async fn book(store: &MysqlStore, pool: &MySqlPool, term: &Term) -> Result<(), Box<dyn std::error::Error>> {
+    ///     let mut tx = pool.begin().await?;
+    ///     store.hold_term(&mut tx, term).await?; // dropped on an error, `tx` is rolled back
+    ///     sqlx::query("UPDATE accounts SET total = total + 1").execute(&mut *tx).await?;
+    ///     tx.commit().await?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub async fn hold_term(
         &self,
-        transaction: &mut MySqlConnection,
+        connection: &mut MySqlConnection,
         term: &Term,
     ) -> Result<(), HoldError> {
         if let Some(end) = term.end() {
             return Err(HoldError::Ended(end));
         }
-        let table = self.table();
-        let hold = table.hold(term.election(), term.identity(), term.fence());
-        if !self.run(transaction, term, hold).await?.is_empty() {
-            return Ok(());
+        let message = format!("{IN_TRANSACTION}; {}", self.hold_sql(term));
+        let mut is_held = !self.run(connection, term, message).await?.is_empty();
+        let mut current = None;
+        if !is_held {
+            // It is not current, or the transaction sees too old a lease to know.
+            let [row, record] = self.table().hold_exactly(term.election(), term.fence());
+            let is_ours = !self.run(connection, term, row).await?.is_empty();
+            let record = record::found(&self.run(connection, term, record).await?);
+            current = record.map_err(|error| self.hold_failed(term, error))?;
+            is_held = is_ours && current.as_ref().is_some_and(|lease| is_valid(lease, term));
         }
-        // It is not current, or an older transaction can't see that it is.
-        let [held, current] = table.hold_exactly(term.election(), term.fence());
-        let held = self.run(transaction, term, held).await?;
-        let rows = self.run(transaction, term, current).await?;
-        let current = record::found(&rows).map_err(|error| self.hold_error(term, error))?;
-        match current {
-            Some(lease) if !held.is_empty() && is_valid(&lease, term) => Ok(()),
-            current => {
-                Err(HoldError::NotCurrent { fence: term.fence(), current: current.map(Box::new) })
-            }
+        if !is_held {
+            let fence = term.fence();
+            return Err(HoldError::NotCurrent { fence, current: current.map(Box::new) });
         }
+        // The wait for the lock may have outlived the term.
+        term.end().map_or(Ok(()), |end| Err(HoldError::Ended(end)))
     }
 
-    /// The statement with which other drivers hold a term, as the first one of a transaction. It answers one row if the
-    /// term is held until the transaction ends; otherwise roll back. It has no parameters.
+    /// The statement by which [`hold_term`](Self::hold_term) holds a term, for other drivers. It has no parameters.
     ///
-    /// Unlike [`hold_term`](Self::hold_term) it does not ask the term whether it [may finish](Term::may_finish), and it
-    /// refuses a term whose lease, as far as the transaction can see, has expired, or was ever renewed for a shorter
-    /// time than before.
+    /// It must be run inside a transaction, or nothing is held. **One row: the term is held. No row, or an error: it is
+    /// not; roll back.** Before and after it, ask [`Term::may_finish`].
+    ///
+    /// It never makes renewals wait, except under `SERIALIZABLE`. In return it answers no row where
+    /// [`hold_term`](Self::hold_term) would look again: when the lease has expired in the snapshot of the transaction, or
+    /// was ever renewed for a shorter time than before. So let it be the first statement.
     #[must_use]
     pub fn hold_sql(&self, term: &Term) -> String {
         self.table().hold(term.election(), term.identity(), term.fence())
@@ -76,16 +95,22 @@ impl MysqlStore {
 
     async fn run(
         &self,
-        transaction: &mut MySqlConnection,
+        connection: &mut MySqlConnection,
         term: &Term,
-        statement: String,
+        message: String,
     ) -> Result<Vec<MySqlRow>, HoldError> {
-        let rows = exchange(transaction, statement.into()).await;
-        rows.map_err(|error| self.hold_error(term, error))
+        match exchange(connection, message.into()).await {
+            Err(error) if number(&error) == Some(NO_SAVEPOINT) => Err(HoldError::NotInTransaction),
+            rows => rows.map_err(|error| self.hold_failed(term, error)),
+        }
     }
 
-    fn hold_error(&self, term: &Term, error: sqlx::Error) -> HoldError {
-        let attempt = format!("hold the term of {:?}", term.election());
+    fn hold_failed(&self, term: &Term, error: sqlx::Error) -> HoldError {
+        let attempt = format!(
+            "hold the term of {:?} with fence {}",
+            term.election(),
+            i64::from(term.fence())
+        );
         HoldError::Store(describe(&attempt, self.table(), "the transaction's server", error))
     }
 }

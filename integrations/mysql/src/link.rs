@@ -97,6 +97,8 @@ impl Link {
     /// Has the server give up within this time.
     pub(crate) fn limit(&mut self, limit: Duration) {
         self.limits.call = limit;
+        // A connection that is there was told another one.
+        self.slot = Slot::new();
     }
 
     /// Sends one message and reads the whole reply.

@@ -314,8 +314,8 @@ impl Table {
         )
     }
 
-    /// Answers the row as well, and then the record as it is now, which takes a lock on it: renewals wait for the end of the
-    /// transaction. There is no other way to see it in a transaction that sees what was.
+    /// Answers the row as well, if it is that of the term, and then the record as it is now, which takes a lock on it:
+    /// renewals wait for the end of the transaction. There is no other way to see it in a transaction that sees what was.
     pub(crate) fn hold_exactly(&self, election: &ElectionName, fence: Fence) -> [String; 2] {
         let (name, fence) = (text(election.as_str()), i64::from(fence));
         [
