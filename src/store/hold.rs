@@ -35,6 +35,9 @@ pub enum HoldError {
         /// The record that is there instead, as far as the transaction may see it.
         current: Option<Box<Lease>>,
     },
+    /// The connection is not inside a transaction, so that a lock would be gone at once: nothing is held.
+    #[error("the connection is not inside a transaction, so nothing is held")]
+    NotInTransaction,
     /// The database could not be asked, or the transaction collided with another one. If the error is retryable, so is the
     /// whole transaction.
     #[error(transparent)]

@@ -50,6 +50,7 @@ const BY_SQLSTATE: &[(&str, StoreErrorKind, &str)] = &[
     ("22",    Fatal,     "the server refuses a value"),
     ("25006", Fatal,     "the database is read-only: connect to the primary, or mend `default_transaction_read_only`. After a \
                           fail-over it passes, since every attempt connects anew"),
+    ("25P02", Transient, "the transaction had failed before"),
     ("25",    Transient, "somebody left the connection inside a transaction; it was discarded"),
     ("26",    Transient, "a pooler mixed up prepared statements, of which tenure uses none"),
     ("28P01", Fatal,     "the password is wrong"),
@@ -69,8 +70,8 @@ const BY_SQLSTATE: &[(&str, StoreErrorKind, &str)] = &[
     ("53300", Transient, "the server, or the role, has no connection left: raise its limit if this lasts"),
     ("53",    Transient, "the server is short of resources"),
     ("54",    Fatal,     "the server refuses a value that is too long for it"),
-    ("55P03", Transient, "another session holds a lock on the row or the table"),
-    ("57014", Transient, "it took longer than the call may take, or was cancelled"),
+    ("55P03", Transient, "another transaction is in the way: it holds the term (`hold_term`), or it has locked {table} or the row"),
+    ("57014", Transient, "it took longer than the call, or `statement_timeout`, allows, or was cancelled"),
     ("57P03", Transient, "the server takes no connections just now"),
     ("57P04", Fatal,     "the database was dropped"),
     ("57",    Transient, "the server ended the connection"),
@@ -107,8 +108,18 @@ pub(crate) fn is_missing_table(error: &sqlx::Error) -> bool {
 pub(crate) fn is_disconnect(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) => true,
-        error => matches!(sqlstate(error), Some("08003" | "08006" | "57P01" | "57P02" | "57P05")),
+        error => match sqlstate(error) {
+            Some("08003" | "08006" | "57P01" | "57P02" | "57P05") => true,
+            // A pooler closes the connection after whatever it says itself.
+            Some("08P01") => judge(error).0 == Transient,
+            _ => false,
+        },
     }
+}
+
+/// Whether nobody can be told anything, because somebody who listens does not read.
+pub(crate) fn is_full_of_notifications(error: &sqlx::Error) -> bool {
+    sqlstate(error) == Some("54000")
 }
 
 /// Whether a statement that creates something failed because somebody else has just created it: `IF NOT EXISTS` looks
@@ -158,16 +169,29 @@ fn judge_refusal(error: &dyn DatabaseError) -> (StoreErrorKind, &'static str) {
         .map_or((Transient, "the server failed"), |&(_, kind, advice)| (kind, advice))
 }
 
+/// The first text that the message contains is the one for it; none passes by itself.
+const BY_POOLERS_TEXT: &[(&str, &str)] = &[
+    (
+        "unsupported startup parameter",
+        "the pooler refuses a setting that the connection asks for: leave `options` out of the URL and `PGOPTIONS` out of the \
+         environment; in a pool of your own, set `extra_float_digits(None)`",
+    ),
+    ("no such database", "the pooler does not know the database"),
+    ("no such user", "the pooler does not know the user"),
+    ("does not exist", "the pooler's server does not know the database or the user"),
+    ("authentication failed", "the password is wrong, or the pooler's own is"),
+    ("permission denied", "the server refuses the pooler's login"),
+    ("not permitted to log in", "the server refuses the pooler's login"),
+    ("pg_hba.conf", "the server refuses the pooler's login: look at pg_hba.conf"),
+];
+
 fn judge_pooler(message: &str) -> (StoreErrorKind, &'static str) {
-    if message.contains("unsupported startup parameter") {
-        let advice = "the pooler refuses a setting that the connection asks for: leave `options` out of the URL and \
-                      `PGOPTIONS` out of the environment; in a pool of your own, set `extra_float_digits(None)`";
-        return (Fatal, advice);
-    }
-    if message.contains("no such database") || message.contains("no such user") {
-        return (Fatal, "the pooler does not know the database or the user");
-    }
-    (Transient, "the pooler has no server for us just now")
+    BY_POOLERS_TEXT
+        .iter()
+        .find(|(text, _)| message.contains(text))
+        .map_or((Transient, "the pooler has no server for us just now"), |&(_, advice)| {
+            (Fatal, advice)
+        })
 }
 
 #[cfg(test)]
@@ -192,6 +216,8 @@ mod tests {
             Transient
         );
         assert_eq!(kind("query_wait_timeout"), Transient);
+        assert_eq!(kind("SASL authentication failed"), Fatal);
+        assert_eq!(kind("database \"nowhere\" does not exist"), Fatal);
     }
 
     #[test]

@@ -26,6 +26,9 @@
 //! the same to migration tools.
 
 mod error;
+mod hints;
+mod hold;
+mod jitter;
 mod link;
 mod literal;
 mod record;

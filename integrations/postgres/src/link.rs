@@ -7,15 +7,15 @@ use sqlx::{
     pool::PoolConnection,
     postgres::{PgConnectOptions, PgRow},
 };
-use tenure::store::Slot;
+use tenure::{Clock, Instant, store::Slot};
 
-use crate::error::is_disconnect;
+use crate::{error::is_disconnect, jitter::shortened};
 
 /// Where connections come from.
 #[derive(Clone)]
 pub(crate) enum Source {
-    /// One for each session, kept between calls.
-    Own(Arc<PgConnectOptions>),
+    /// One for each session, kept between calls for as long as that.
+    Own(Arc<PgConnectOptions>, Duration),
     /// One for each call, given back after it.
     Pool(PgPool),
 }
@@ -24,18 +24,21 @@ impl Source {
     /// What an error calls the server. Of the URL only what is no secret.
     pub(crate) fn server(&self) -> String {
         match self {
-            Self::Own(options) => {
-                format!("the server at {}:{}", options.get_host(), options.get_port())
-            }
+            Self::Own(options, _) => server(options),
             Self::Pool(_) => "the pool's server".to_owned(),
         }
     }
 }
 
+/// What an error calls the server that these options lead to.
+pub(crate) fn server(options: &PgConnectOptions) -> String {
+    format!("the server at {}:{}", options.get_host(), options.get_port())
+}
+
 /// One session's way to the server.
 pub(crate) struct Link {
     source: Source,
-    slot: Slot<PgConnection>,
+    slot: Slot<OwnConnection>,
     limits: Limits,
 }
 
@@ -68,18 +71,20 @@ impl Link {
 
     /// Says good-bye, where there is somebody to say it to.
     pub(crate) async fn close(mut self) {
-        if let Some(connection) = self.slot.take() {
+        if let Some(own) = self.slot.take() {
             // It is gone either way.
-            let _ = connection.close().await;
+            let _ = own.connection.close().await;
         }
     }
 
     async fn attempt(&mut self, message: Arc<str>) -> Result<Vec<PgRow>, sqlx::Error> {
         match &self.source {
-            Source::Own(options) => {
-                let mut connection = self.slot.take_or(options.connect()).await?;
-                let rows = exchange(&mut connection, message).await?;
-                connection.keep();
+            Source::Own(options, max_age) => {
+                let kept = self.slot.take();
+                let fresh = OwnConnection::young(kept, options, *max_age);
+                let mut own = self.slot.take_or(fresh).await?;
+                let rows = exchange(&mut own.connection, message).await?;
+                own.keep();
                 Ok(rows)
             }
             Source::Pool(pool) => {
@@ -87,6 +92,40 @@ impl Link {
                 let rows = exchange(borrowed.connection(), message).await?;
                 borrowed.give_back();
                 Ok(rows)
+            }
+        }
+    }
+}
+
+/// A session's own connection.
+struct OwnConnection {
+    connection: PgConnection,
+    old_at: Instant,
+}
+
+impl OwnConnection {
+    /// The one that was kept, unless it is too old: servers are to be able to drain, and what a connection has piled up
+    /// on the server is to go. The old one is only given up for a new one, since the server may have none left.
+    async fn young(
+        kept: Option<Self>,
+        options: &PgConnectOptions,
+        max_age: Duration,
+    ) -> Result<Self, sqlx::Error> {
+        let clock = Clock::system();
+        match kept {
+            Some(young) if clock.now() < young.old_at => Ok(young),
+            old => {
+                let connected = options.connect().await;
+                match (old, connected) {
+                    (old, Ok(connection)) => {
+                        if let Some(old) = old {
+                            let _ = old.connection.close().await;
+                        }
+                        Ok(Self { connection, old_at: clock.now() + shortened(max_age) })
+                    }
+                    (Some(old), Err(_)) => Ok(old),
+                    (None, Err(error)) => Err(error),
+                }
             }
         }
     }
@@ -121,18 +160,34 @@ impl Limits {
     }
 
     /// Both last as long as the message: it is one transaction, and nothing is left behind for whoever is given the
-    /// server's connection next. A role may have another isolation level as its default, under which a renewal would
-    /// fail because of a renewal.
+    /// server's connection next. A stricter limit of the user's own, in the URL or of the role, is left as it is; the
+    /// query that sets the others gives no row. A role may have another isolation level as its default, under which a
+    /// renewal would fail because of a renewal.
     fn preamble(self) -> String {
-        // Zero would mean no limit, and PostgreSQL knows none above that of its integer.
-        let ms = |limit: Duration| limit.as_millis().clamp(1, 2_147_483_647);
+        let limit = |name: &str, limit: Duration| {
+            let ms = limit_ms(limit).to_string();
+            let is_within = is_within(name, &ms);
+            format!(
+                "CASE WHEN {is_within} THEN false ELSE set_config({name}, '{ms}', true) IS NULL END"
+            )
+        };
         format!(
-            "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; \
-             SET LOCAL statement_timeout = {}; SET LOCAL lock_timeout = {}; ",
-            ms(self.statement),
-            ms(self.lock)
+            "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT WHERE {} OR {}; ",
+            limit("'statement_timeout'", self.statement),
+            limit("'lock_timeout'", self.lock),
         )
     }
+}
+
+/// As a setting of PostgreSQL's, for which zero would mean no limit, and which knows none above that of its integer.
+pub(crate) fn limit_ms(limit: Duration) -> u32 {
+    u32::try_from(limit.as_millis().clamp(1, 2_147_483_647)).expect("it was just made to fit")
+}
+
+/// SQL that tells whether a time limit is set and not above `ms`.
+pub(crate) fn is_within(name: &str, ms: &str) -> String {
+    let unit = "interval '1 millisecond'";
+    format!("current_setting({name})::interval BETWEEN {unit} AND {ms} * {unit}")
 }
 
 /// A pool's connection for the time of a call. Unless it is given back it is closed, also at a drop at any await point:
@@ -162,8 +217,8 @@ mod tests {
     #[test]
     fn no_limit_becomes_none() {
         let shortest = Limits::within(Duration::from_nanos(1)).preamble();
-        assert!(shortest.contains("statement_timeout = 1; SET LOCAL lock_timeout = 1;"));
+        assert!(shortest.contains("('statement_timeout', '1', true)"));
         let longest = Limits::within(Duration::from_secs(u64::MAX / 8)).preamble();
-        assert!(longest.contains("statement_timeout = 2147483647;"));
+        assert!(longest.contains("('statement_timeout', '2147483647', true)"));
     }
 }

@@ -2,17 +2,18 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use sqlx::postgres::PgRow;
+use sqlx::postgres::{PgConnectOptions, PgRow};
 use tenure::{
     ElectionName, Lease, StoreError,
-    store::{AcquireRequest, Outcome, PlaceRequest, ReleaseRequest, RenewRequest, Session},
+    store::{AcquireRequest, Hints, Outcome, PlaceRequest, ReleaseRequest, RenewRequest, Session},
 };
 
 use crate::{
-    error::{is_missing_table, store_error},
+    error::{is_full_of_notifications, is_missing_table, store_error},
+    hints::hints,
     link::Link,
     record,
-    table::Table,
+    table::{Table, Told},
 };
 
 /// The session of a [`PostgresStore`](crate::PostgresStore): one elector's own connection, opened when it is first used,
@@ -23,13 +24,19 @@ use crate::{
 /// then loses against itself, and the elector looks again; a renewal is written twice.
 pub struct PostgresSession {
     link: Link,
+    listen: Option<Arc<PgConnectOptions>>,
     table: Arc<Table>,
     election: ElectionName,
 }
 
 impl PostgresSession {
-    pub(crate) fn new(link: Link, table: Arc<Table>, election: ElectionName) -> Self {
-        Self { link, table, election }
+    pub(crate) fn new(
+        link: Link,
+        listen: Option<Arc<PgConnectOptions>>,
+        table: Arc<Table>,
+        election: ElectionName,
+    ) -> Self {
+        Self { link, listen, table, election }
     }
 
     /// Sends a statement and reads its answer by `read`.
@@ -80,12 +87,28 @@ impl Session for PostgresSession {
     }
 
     async fn release(&mut self, request: &ReleaseRequest) -> Result<Outcome, StoreError> {
-        let statement = self.table.release(&self.election, request);
-        self.ask("release the lease of", &statement, record::outcome).await
+        let telling = self.table.release(&self.election, request, Told::Listeners);
+        let mut answer = self.link.ask(&telling).await;
+        if answer.as_ref().is_err_and(is_full_of_notifications) {
+            // Somebody has not listened for very long. The release is worth more than the hint.
+            let silent = self.table.release(&self.election, request, Told::Nobody);
+            answer = self.link.ask(&silent).await;
+        }
+        answer
+            .and_then(|rows| record::outcome(&rows))
+            .map_err(|error| self.error("release the lease of", error))
     }
 
     fn limit_calls(&mut self, limit: Duration) {
         self.link.limit(limit);
+    }
+
+    /// Nothing is connected before the stream is polled.
+    fn hints(&mut self) -> Hints {
+        match &self.listen {
+            Some(options) => hints(options.clone(), &self.table, &self.election),
+            None => Hints::none(),
+        }
     }
 }
 

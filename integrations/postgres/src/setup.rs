@@ -5,7 +5,7 @@ use std::str::FromStr;
 use sqlx::{ConnectOptions, postgres::PgConnectOptions};
 
 /// PostgreSQL cuts off longer identifiers, so that two of them might mean one table.
-const MAX_IDENTIFIER_BYTES: usize = 63;
+pub(crate) const MAX_IDENTIFIER_BYTES: usize = 63;
 
 /// Why a [`PostgresStore`](crate::PostgresStore) could not be set up. No message contains the URL, which may contain a
 /// password.

@@ -8,14 +8,18 @@
 //! `now()` and its like stand still during a transaction, also while it waits for a lock, so nothing here uses them for
 //! the time: it is `clock_timestamp()`.
 
+use std::time::Duration;
+
 use tenure::{
     ElectionName, Fence, Payload,
     store::{AcquireRequest, Observed, PlaceRequest, ReleaseRequest, RenewRequest, When},
 };
 
 use crate::{
+    hints::notification,
+    link::{is_within, limit_ms},
     literal::{bigint, bytes, identifier, micros, text},
-    setup::{SetupError, check_identifier},
+    setup::{MAX_IDENTIFIER_BYTES, SetupError, check_identifier},
 };
 
 /// What a record consists of, from the row `l`. How long it is still valid comes from two readings of the server's
@@ -39,11 +43,12 @@ pub(crate) struct Table {
     schema: String,
     /// Quoted, with the schema.
     name: String,
+    channel: String,
 }
 
 impl Default for Table {
     fn default() -> Self {
-        Self { schema: "\"public\"".into(), name: "\"public\".\"leader_election\"".into() }
+        Self::named("public", "leader_election")
     }
 }
 
@@ -51,8 +56,20 @@ impl Table {
     pub(crate) fn new(schema: &str, table: &str) -> Result<Self, SetupError> {
         check_identifier("schema", schema)?;
         check_identifier("table", table)?;
+        Ok(Self::named(schema, table))
+    }
+
+    fn named(schema: &str, table: &str) -> Self {
+        let channel = format!("tenure:{schema}.{table}");
+        // As long as an identifier may be. Two tables with one channel only share their hints, which may be false.
+        let channel = channel[..channel.floor_char_boundary(MAX_IDENTIFIER_BYTES)].to_owned();
         let schema = identifier(schema);
-        Ok(Self { name: format!("{schema}.{}", identifier(table)), schema })
+        Self { name: format!("{schema}.{}", identifier(table)), schema, channel }
+    }
+
+    /// Where releases are told.
+    pub(crate) fn channel(&self) -> String {
+        self.channel.clone()
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -142,14 +159,74 @@ impl Table {
         )
     }
 
-    pub(crate) fn release(&self, election: &ElectionName, request: &ReleaseRequest) -> String {
+    /// Whoever listens is told when this commits, and only if there was something to release.
+    ///
+    /// Waits, like a take-over, for whoever holds the term inside a transaction: a term whose work goes on is not given
+    /// back. The lock also tells those who come later with an older snapshot.
+    pub(crate) fn release(
+        &self,
+        election: &ElectionName,
+        request: &ReleaseRequest,
+        told: Told,
+    ) -> String {
         let table = &self.name;
         let ours = ours(election, request.holder.as_str(), request.fence);
+        let tell = match told {
+            Told::Nobody => String::new(),
+            Told::Listeners => {
+                let (channel, says) = (text(&self.channel), notification(election));
+                format!(", pg_notify({channel}, '{says}')")
+            }
+        };
         let look = self.inspect(election);
         format!(
-            "UPDATE {table} AS l SET version = greatest(l.version + 1, {MICROSECONDS}), released = true WHERE {ours} \
-             RETURNING true AS won, {RECORD}; {look}"
+            "WITH locked AS MATERIALIZED (SELECT l.name FROM {table} AS l WHERE {ours} FOR UPDATE) \
+             UPDATE {table} AS l SET version = greatest(l.version + 1, {MICROSECONDS}), released = true FROM locked \
+             WHERE l.name = locked.name \
+             RETURNING true AS won, {RECORD}{tell}; {look}"
         )
+    }
+
+    /// See [`hold_sql`](crate::PostgresStore::hold_sql). Takes `FOR KEY SHARE`, which renewals pass, and which a take-over
+    /// and a step-down wait for. A predicate alone would not do: under the stricter isolation levels it judges an old
+    /// snapshot, under the others it is out of date as soon as it was judged.
+    ///
+    /// Limits the wait for the lock, and puts back what was set before.
+    pub(crate) fn hold(
+        &self,
+        election: &ElectionName,
+        holder: &str,
+        fence: Fence,
+        patience: Duration,
+    ) -> String {
+        let table = &self.name;
+        let ours = ours(election, holder, fence);
+        let stricter = |name: &str, ms: &str| {
+            let is_within = is_within(name, ms);
+            format!(
+                "set_config({name}, CASE WHEN {is_within} THEN current_setting({name}) ELSE ({ms})::text END, true)"
+            )
+        };
+        let wait = stricter("'lock_timeout'", &limit_ms(patience).to_string());
+        let idle = stricter(
+            "'idle_in_transaction_session_timeout'",
+            "greatest(1, least(2147483647, held.duration_us / 1000))",
+        );
+        format!(
+            "WITH before AS MATERIALIZED (SELECT current_setting('lock_timeout') AS lock_timeout), \
+             limits AS MATERIALIZED (SELECT before.lock_timeout, {wait} FROM before), \
+             held AS MATERIALIZED (SELECT l.duration_us, l.expires_at, limits.lock_timeout \
+                 FROM limits CROSS JOIN {table} AS l WHERE {ours} FOR KEY SHARE OF l), \
+             bounded AS MATERIALIZED (SELECT set_config('lock_timeout', held.lock_timeout, true), {idle} \
+                 FROM held WHERE held.expires_at > clock_timestamp()) \
+             SELECT true AS held FROM bounded"
+        )
+    }
+
+    /// The record as a transaction sees it that could not hold its term.
+    pub(crate) fn look_instead(&self, election: &ElectionName) -> String {
+        let name = text(election.as_str());
+        format!("SELECT false AS held, {RECORD} FROM {} AS l WHERE l.name = {name}", self.name)
     }
 
     /// Waits, like a take-over, for whoever holds the term inside a transaction.
@@ -224,6 +301,13 @@ impl Table {
              RETURNING true AS won, {RECORD}; {look}"
         )
     }
+}
+
+/// Who is told of a release.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Told {
+    Listeners,
+    Nobody,
 }
 
 /// What to write, as SQL.

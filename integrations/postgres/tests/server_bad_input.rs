@@ -6,14 +6,27 @@ mod common;
 
 use std::{error::Error, time::Duration};
 
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::PgPoolOptions;
 use tenure::{
     ElectionName, Payload, StoreError,
     store::{Session, Store},
 };
 use tenure_postgres::{PostgresError, PostgresStore, sqlx};
+use tenure_testbed::PgBouncer;
 
-use common::{Candidate, admin, election, execute, fresh_name, fresh_store, server, won};
+use common::{Candidate, Path, election, execute, fresh_name, on_each_path, won};
+
+on_each_path!(
+    a_wrong_password_is_refused_and_repeated_nowhere,
+    an_unknown_user_or_database_is_fatal,
+    a_missing_table_names_itself_and_what_creates_it,
+    a_table_of_another_kind_is_not_taken_for_ours,
+    a_role_without_privileges_is_told_what_to_grant_and_needs_no_more,
+    a_read_only_database_can_be_looked_at_and_not_led,
+    an_absurd_duration_is_refused_and_the_session_goes_on,
+    names_and_payloads_of_any_kind_come_back_as_they_were,
+    an_exhausted_pool_is_told_from_a_server_that_is_gone
+);
 
 fn sqlstate(error: &StoreError) -> Option<&str> {
     error.source()?.downcast_ref::<PostgresError>()?.sqlstate()
@@ -39,15 +52,20 @@ async fn inspect(url: &str) -> StoreError {
 #[track_caller]
 fn assert_fatal(error: &StoreError, code: &str, advice: &str) {
     assert_eq!(sqlstate(error), Some(code), "{error:?}");
-    assert!(error.is_fatal(), "{error}");
+    assert!(error.is_fatal(), "{error:?}");
     let message = error.to_string();
     assert!(message.contains(code) && message.contains(advice), "{message}");
 }
 
+/// A pooler has one code for whatever it refuses itself.
+fn refusal(path: Path, code: &str) -> &str {
+    if path == Path::Pooled { "08P01" } else { code }
+}
+
 /// A role with a login and nothing else, on a server where everybody is trusted.
-async fn fresh_role(more: &str) -> String {
+async fn fresh_role(path: Path, more: &str) -> String {
     let role = fresh_name("role");
-    execute(&mut admin().await, format!("CREATE ROLE {role} LOGIN {more}")).await;
+    execute(&mut path.admin().await, format!("CREATE ROLE {role} LOGIN {more}")).await;
     role
 }
 
@@ -62,36 +80,35 @@ async fn an_unreachable_server_is_a_failure_that_passes() {
     assert!(!everything(&error).contains("secret"));
 }
 
-#[tokio::test]
-async fn a_wrong_password_is_refused_and_repeated_nowhere() {
-    let mut admin = admin().await;
-    execute(
-        &mut admin,
-        "CREATE ROLE scram; CREATE ROLE alice LOGIN PASSWORD 'right' IN ROLE scram",
-    )
-    .await;
-    let error = inspect(&server().url_of("alice:wr0ng", "postgres")).await;
-    assert_fatal(&error, "28P01", "password");
+async fn a_wrong_password_is_refused_and_repeated_nowhere(path: Path) {
+    let mut admin = path.admin().await;
+    // Two paths may share a server.
+    let _ = sqlx::raw_sql("CREATE ROLE scram").execute(&mut admin).await;
+    let user = match path {
+        Path::Pooled => PgBouncer::WITH_PASSWORD.to_owned(),
+        Path::Direct | Path::Postgres18 => fresh_name("user"),
+    };
+    execute(&mut admin, format!("CREATE ROLE {user} LOGIN PASSWORD 'right' IN ROLE scram")).await;
+    let error = inspect(&path.url_of(&format!("{user}:wr0ng"), "postgres")).await;
+    assert_fatal(&error, refusal(path, "28P01"), "password");
     assert!(!everything(&error).contains("wr0ng"), "{}", everything(&error));
 
-    let store = PostgresStore::new(&server().url_of("alice:right", "postgres")).unwrap();
+    let store = PostgresStore::new(&path.url_of(&format!("{user}:right"), "postgres")).unwrap();
     assert!(!format!("{store:?}").contains("right"));
     assert!(!format!("{:?}", store.session(&election())).contains("right"));
     let error = store.ping().await.unwrap_err();
     assert_fatal(&error, "42P01", "ensure_schema");
 }
 
-#[tokio::test]
-async fn an_unknown_user_or_database_is_fatal() {
-    let error = inspect(&server().url_of("nobody_at_all", "postgres")).await;
-    assert_fatal(&error, "28000", "login");
-    let error = inspect(&server().url_of("postgres", "nowhere")).await;
-    assert_fatal(&error, "3D000", "no such database");
+async fn an_unknown_user_or_database_is_fatal(path: Path) {
+    let error = inspect(&path.url_of("nobody_at_all", "postgres")).await;
+    assert_fatal(&error, refusal(path, "28000"), "user");
+    let error = inspect(&path.url_of("postgres", "nowhere")).await;
+    assert_fatal(&error, refusal(path, "3D000"), "database");
 }
 
-#[tokio::test]
-async fn a_missing_table_names_itself_and_what_creates_it() {
-    let store = PostgresStore::new(&server().url()).unwrap();
+async fn a_missing_table_names_itself_and_what_creates_it(path: Path) {
+    let store = PostgresStore::new(&path.url()).unwrap();
     let store = store.with_table("no such schema", "no such table").unwrap();
     let mut candidate = Candidate::new("a", &store);
     let claim = candidate.claim_of(None);
@@ -100,24 +117,22 @@ async fn a_missing_table_names_itself_and_what_creates_it() {
     assert!(error.to_string().contains("ensure_schema()"), "{error}");
 }
 
-#[tokio::test]
-async fn a_table_of_another_kind_is_not_taken_for_ours() {
+async fn a_table_of_another_kind_is_not_taken_for_ours(path: Path) {
     let schema = fresh_name("schema");
     let sql =
         format!("CREATE SCHEMA {schema}; CREATE TABLE {schema}.other (name text, fence bigint)");
-    execute(&mut admin().await, sql).await;
-    let store = PostgresStore::new(&server().url()).unwrap().with_table(&schema, "other").unwrap();
+    execute(&mut path.admin().await, sql).await;
+    let store = PostgresStore::new(&path.url()).unwrap().with_table(&schema, "other").unwrap();
     assert_fatal(&store.ensure_schema().await.unwrap_err(), "42703", "with_table");
     assert_fatal(&store.ping().await.unwrap_err(), "42703", "lacks a column");
 }
 
-#[tokio::test]
-async fn a_role_without_privileges_is_told_what_to_grant_and_needs_no_more() {
-    let (_, table) = fresh_store().await;
+async fn a_role_without_privileges_is_told_what_to_grant_and_needs_no_more(path: Path) {
+    let (_, table) = path.fresh_store().await;
     let (schema, _) = table.split_once('.').unwrap();
-    let role = fresh_role("").await;
-    let mut admin = admin().await;
-    let store = PostgresStore::new(&server().url_of(&role, "postgres")).unwrap();
+    let role = fresh_role(path, "").await;
+    let mut admin = path.admin().await;
+    let store = PostgresStore::new(&path.url_of(&role, "postgres")).unwrap();
     let store = store.with_table(schema, "leader_election").unwrap();
     assert_fatal(&store.ensure_schema().await.unwrap_err(), "42501", "GRANT");
 
@@ -141,19 +156,18 @@ async fn a_role_without_privileges_is_told_what_to_grant_and_needs_no_more() {
     store.depose(&election()).await.unwrap().unwrap();
 }
 
-#[tokio::test]
-async fn a_read_only_database_can_be_looked_at_and_not_led() {
-    let (store, table) = fresh_store().await;
+async fn a_read_only_database_can_be_looked_at_and_not_led(path: Path) {
+    let (store, table) = path.fresh_store().await;
     Candidate::new("a", &store).lead().await;
     let (schema, _) = table.split_once('.').unwrap();
-    let role = fresh_role("SUPERUSER").await;
+    let role = fresh_role(path, "SUPERUSER").await;
     execute(
-        &mut admin().await,
+        &mut path.admin().await,
         format!("ALTER ROLE {role} SET default_transaction_read_only = on"),
     )
     .await;
 
-    let store = PostgresStore::new(&server().url_of(&role, "postgres")).unwrap();
+    let store = PostgresStore::new(&path.url_of(&role, "postgres")).unwrap();
     let store = store.with_table(schema, "leader_election").unwrap();
     let mut candidate = Candidate::new("b", &store);
     let seen = candidate.session.inspect().await.unwrap().unwrap();
@@ -163,9 +177,8 @@ async fn a_read_only_database_can_be_looked_at_and_not_led() {
     store.ensure_schema().await.unwrap(); // it is there
 }
 
-#[tokio::test]
-async fn an_absurd_duration_is_refused_and_the_session_goes_on() {
-    let (store, _) = fresh_store().await;
+async fn an_absurd_duration_is_refused_and_the_session_goes_on(path: Path) {
+    let (store, _) = path.fresh_store().await;
     let mut candidate = Candidate::new("a", &store);
     let mut claim = candidate.claim_of(None);
     claim.duration = Duration::MAX;
@@ -174,10 +187,9 @@ async fn an_absurd_duration_is_refused_and_the_session_goes_on() {
     candidate.lead().await;
 }
 
-#[tokio::test]
-async fn names_and_payloads_of_any_kind_come_back_as_they_were() {
+async fn names_and_payloads_of_any_kind_come_back_as_they_were(path: Path) {
     const AWKWARD: &str = "'; DROP TABLE leader_election; -- \\ \" $1 $$ \r\n\t \u{202e} 🦀";
-    let (store, _) = fresh_store().await;
+    let (store, _) = path.fresh_store().await;
     let name = ElectionName::new(AWKWARD).unwrap();
     let mut session = store.session(&name);
     let candidate = Candidate::new(AWKWARD, &store);
@@ -191,15 +203,13 @@ async fn names_and_payloads_of_any_kind_come_back_as_they_were() {
     assert_eq!(store.leaders().await.unwrap()[0].0, name);
 }
 
-#[tokio::test]
-async fn an_exhausted_pool_is_told_from_a_server_that_is_gone() {
-    let (store, table) = fresh_store().await;
+async fn an_exhausted_pool_is_told_from_a_server_that_is_gone(path: Path) {
+    let (store, table) = path.fresh_store().await;
     let (schema, _) = table.split_once('.').unwrap();
-    let options: PgConnectOptions = server().url().parse().unwrap();
     let pool = PgPoolOptions::new()
         .max_connections(1)
         .acquire_timeout(Duration::from_millis(300))
-        .connect_lazy_with(options);
+        .connect_lazy_with(path.options());
     let pooled = PostgresStore::from_pool(pool.clone());
     let pooled = pooled.with_table(schema, "leader_election").unwrap();
     let mut candidate = Candidate::new("a", &pooled);

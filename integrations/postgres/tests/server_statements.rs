@@ -12,19 +12,28 @@ use tenure::{
     store::{Outcome, PlaceRequest, Session, When},
 };
 use tenure_postgres::{PostgresStore, sqlx};
-use tenure_testbed::{Postgres, Proxy};
+use tenure_testbed::Proxy;
 
 use common::{
-    Candidate, LONG, admin, connect, election, execute, fresh_name, fresh_store, lost, server,
+    Candidate, LONG, Path, connect, election, execute, fresh_name, lost, on_each_path, url_at,
     value, wait_for, wait_for_a_lock, won,
 };
 
-#[tokio::test]
-async fn a_migration_tool_may_run_the_schema_any_number_of_times() {
+on_each_path!(
+    a_migration_tool_may_run_the_schema_any_number_of_times,
+    looking_and_losing_write_nothing_not_even_to_the_log,
+    thousands_of_renewals_take_one_round_trip_each_and_update_in_place,
+    a_locked_row_is_an_error_in_time_and_not_a_hang,
+    renewals_pass_a_transaction_that_holds_the_term_and_take_overs_wait,
+    defaults_of_the_role_change_nothing,
+    a_pooled_connection_with_an_open_transaction_wins_nothing
+);
+
+async fn a_migration_tool_may_run_the_schema_any_number_of_times(path: Path) {
     let schema = fresh_name("schema");
-    let store = PostgresStore::new(&server().url()).unwrap();
+    let store = PostgresStore::new(&path.url()).unwrap();
     let store = store.with_table(&schema, "leader_election").unwrap();
-    let mut admin = admin().await;
+    let mut admin = path.admin().await;
     execute(&mut admin, store.schema_sql()).await;
     execute(&mut admin, store.schema_sql()).await;
     store.ping().await.unwrap();
@@ -32,10 +41,9 @@ async fn a_migration_tool_may_run_the_schema_any_number_of_times() {
 }
 
 /// On a server of its own, where nobody else writes.
-#[tokio::test]
-async fn looking_and_losing_write_nothing_not_even_to_the_log() {
-    let server = Postgres::start().unwrap();
-    let mut admin = connect(&server.url()).await;
+async fn looking_and_losing_write_nothing_not_even_to_the_log(path: Path) {
+    let mut private = path.start();
+    let mut admin = connect(&private.server.url()).await;
     // Whatever the server writes by itself.
     for setting in [
         "autovacuum = off",
@@ -46,11 +54,10 @@ async fn looking_and_losing_write_nothing_not_even_to_the_log() {
     ] {
         execute(&mut admin, format!("ALTER SYSTEM SET {setting}")).await;
     }
-    let mut server = server;
-    server.restart().unwrap();
-    let mut admin = connect(&server.url()).await;
+    private.server.restart().unwrap();
+    let mut admin = connect(&private.server.url()).await;
 
-    let store = PostgresStore::new(&server.url()).unwrap();
+    let store = PostgresStore::new(&private.url()).unwrap();
     store.ensure_schema().await.unwrap();
     let mut leader = Candidate::new("leader", &store);
     let older = leader.lead().await;
@@ -84,12 +91,12 @@ async fn looking_and_losing_write_nothing_not_even_to_the_log() {
     );
 }
 
-#[tokio::test]
-async fn ten_thousand_renewals_take_one_round_trip_each_and_update_in_place() {
-    let (_, table) = fresh_store().await;
+async fn thousands_of_renewals_take_one_round_trip_each_and_update_in_place(path: Path) {
+    const RENEWALS: i64 = 3_000;
+    let (_, table) = path.fresh_store().await;
     let (schema, name) = table.split_once('.').unwrap();
-    let proxy = Proxy::start(server().addr()).unwrap();
-    let url = format!("postgres://postgres@{}/postgres", proxy.addr());
+    let proxy = Proxy::start(path.addr()).unwrap();
+    let url = url_at(proxy.addr(), "postgres", "postgres");
     let store = PostgresStore::new(&url).unwrap().with_table(schema, name).unwrap();
     let mut leader = Candidate::new("leader", &store);
     let mut claim = leader.claim_of(None);
@@ -98,13 +105,13 @@ async fn ten_thousand_renewals_take_one_round_trip_each_and_update_in_place() {
     let renewal = leader.renewal_of(term.fence);
 
     let before = proxy.round_trips();
-    for _ in 0..10_000 {
+    for _ in 0..RENEWALS {
         won(leader.session.renew(&renewal).await.unwrap());
     }
-    assert_eq!(proxy.round_trips() - before, 10_000);
+    assert_eq!(i64::try_from(proxy.round_trips() - before).unwrap(), RENEWALS);
 
     drop(leader);
-    let mut admin = admin().await;
+    let mut admin = path.admin().await;
     let counted = format!(
         "SELECT n_tup_upd, n_tup_hot_upd, pg_total_relation_size(relid) FROM pg_stat_user_tables WHERE schemaname = '{schema}'"
     );
@@ -112,21 +119,20 @@ async fn ten_thousand_renewals_take_one_round_trip_each_and_update_in_place() {
     let (updated, in_place, bytes) = wait_for("the server's count", async || {
         let row = sqlx::query(AssertSqlSafe(counted.clone())).fetch_one(&mut admin).await.unwrap();
         let row: (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
-        (row.0 >= 10_000).then_some(row)
+        (row.0 >= RENEWALS).then_some(row)
     })
     .await;
     assert!(in_place * 100 >= updated * 99, "{in_place} of {updated} updates in place");
     assert!(bytes < 1024 * 1024, "{bytes} bytes");
 }
 
-#[tokio::test]
-async fn a_locked_row_is_an_error_in_time_and_not_a_hang() {
-    let (store, table) = fresh_store().await;
+async fn a_locked_row_is_an_error_in_time_and_not_a_hang(path: Path) {
+    let (store, table) = path.fresh_store().await;
     let mut leader = Candidate::new("leader", &store);
     let term = leader.lead().await;
     let renewal = leader.renewal_of(term.fence);
 
-    let mut locker = admin().await;
+    let mut locker = path.admin().await;
     execute(&mut locker, format!("BEGIN; SELECT FROM {table} FOR UPDATE")).await;
     leader.session.limit_calls(Duration::from_millis(400));
     let error = leader.session.renew(&renewal).await.unwrap_err();
@@ -142,13 +148,12 @@ async fn a_locked_row_is_an_error_in_time_and_not_a_hang() {
 }
 
 /// A renewal must pass whoever holds the term inside a transaction of its own; a take-over and a step-down must not.
-#[tokio::test]
-async fn renewals_pass_a_transaction_that_holds_the_term_and_take_overs_wait() {
-    let (store, table) = fresh_store().await;
+async fn renewals_pass_a_transaction_that_holds_the_term_and_take_overs_wait(path: Path) {
+    let (store, table) = path.fresh_store().await;
     let (schema, _) = table.split_once('.').unwrap();
     let mut leader = Candidate::new("leader", &store);
     let term = leader.lead().await;
-    let mut holding = admin().await;
+    let mut holding = path.admin().await;
     execute(&mut holding, format!("BEGIN; SELECT FROM {table} FOR KEY SHARE")).await;
 
     let renewal = leader.renewal_of(term.fence);
@@ -162,16 +167,15 @@ async fn renewals_pass_a_transaction_that_holds_the_term_and_take_overs_wait() {
         let store = store.clone();
         async move { store.depose(&election()).await }
     });
-    let mut admin = admin().await;
+    let mut admin = path.admin().await;
     wait_for_a_lock(&mut admin, schema).await;
     execute(&mut holding, "COMMIT").await;
     assert_eq!(deposing.await.unwrap().unwrap().unwrap().holder, None);
 }
 
-#[tokio::test]
-async fn defaults_of_the_role_change_nothing() {
+async fn defaults_of_the_role_change_nothing(path: Path) {
     let role = fresh_name("role");
-    let mut admin = admin().await;
+    let mut admin = path.admin().await;
     execute(&mut admin, format!("CREATE ROLE {role} LOGIN SUPERUSER")).await;
     for setting in [
         "default_transaction_isolation = 'serializable'",
@@ -186,9 +190,9 @@ async fn defaults_of_the_role_change_nothing() {
     ] {
         execute(&mut admin, format!("ALTER ROLE {role} SET {setting}")).await;
     }
-    let (_, table) = fresh_store().await;
+    let (_, table) = path.fresh_store().await;
     let (schema, name) = table.split_once('.').unwrap();
-    let store = PostgresStore::new(&server().url_of(&role, "postgres")).unwrap();
+    let store = PostgresStore::new(&path.url_of(&role, "postgres")).unwrap();
     let store = store.with_table(schema, name).unwrap();
     store.ensure_schema().await.unwrap();
     let mut candidate = Candidate::new(r"it's \ a", &store);
@@ -200,7 +204,7 @@ async fn defaults_of_the_role_change_nothing() {
 
     // Under the role's isolation level a renewal that waited for another write would fail.
     let renewal = candidate.renewal_of(term.fence);
-    let mut writing = connect(&server().url()).await;
+    let mut writing = path.admin().await;
     execute(&mut writing, format!("BEGIN; UPDATE {table} SET payload = payload")).await;
     let renewing = tokio::spawn(async move { candidate.session.renew(&renewal).await });
     wait_for_a_lock(&mut admin, schema).await;
@@ -210,12 +214,11 @@ async fn defaults_of_the_role_change_nothing() {
 
 /// A pool may hand out a connection on which somebody left a transaction open: what is written there may be rolled back,
 /// so it must not be reported as a success.
-#[tokio::test]
-async fn a_pooled_connection_with_an_open_transaction_wins_nothing() {
-    let (store, table) = fresh_store().await;
+async fn a_pooled_connection_with_an_open_transaction_wins_nothing(path: Path) {
+    let (store, table) = path.fresh_store().await;
     let (schema, name) = table.split_once('.').unwrap();
     let options = sqlx::postgres::PgPoolOptions::new().max_connections(1);
-    let pool = options.connect_lazy(&server().url()).unwrap();
+    let pool = options.connect_lazy_with(path.options());
     let pooled = PostgresStore::from_pool(pool.clone()).with_table(schema, name).unwrap();
     let mut candidate = Candidate::new("a", &pooled);
 
