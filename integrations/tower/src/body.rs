@@ -11,7 +11,10 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 use pin_project_lite::pin_project;
-use tenure::{EndWake, InFlight};
+use tenure::{EndWake, InFlight, Term, TermEnded};
+use tenure_http::{Cut, Form};
+
+use crate::{Drain, drain::Patience};
 
 /// What a [`LeaderBody`] fails with: the error of the body inside, or [`TermEnded`](tenure::TermEnded).
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -20,11 +23,12 @@ pin_project! {
     /// The body of a [`LeaderOnlyService`](crate::LeaderOnlyService)'s response: `B` is the inner service's, `O` that of
     /// what refuses.
     ///
-    /// It keeps its request in flight until it is finished, fails or is dropped. When the term ends before that, it
-    /// drops `B` and fails with [`TermEnded`](tenure::TermEnded), so that servers break the response off (HTTP/1
-    /// without the last chunk, HTTP/2 with a reset) and no client takes it for a whole one. (Only HTTP/1.0, where the end
-    /// of the connection is the end of the body, has no way to tell.) A body that nobody reads
-    /// does no harm: it is inert once the term has ended.
+    /// It keeps its request in flight until it is finished, fails or is dropped. When the term ends before that (with
+    /// [`Drain::Cut`], already when it is cancelled), it drops `B` and fails with [`TermEnded`](tenure::TermEnded), so
+    /// that servers break the response off (HTTP/1 without the last chunk, HTTP/2 with a reset) and no client takes it for
+    /// a whole one. (Only HTTP/1.0, where the end of the connection is the end of the body, has no way to tell.) For gRPC it
+    /// ends with trailers that say `UNAVAILABLE`. A body that nobody reads does no harm: it is inert once the term has
+    /// ended.
     pub struct LeaderBody<B, O = Full<Bytes>> {
         #[pin]
         state: State<B, O>,
@@ -39,6 +43,8 @@ pin_project! {
             body: B,
             #[pin]
             wake: EndWake,
+            patience: Patience,
+            form: Form,
             in_flight: InFlight,
         },
         Refused {
@@ -58,8 +64,9 @@ pin_project! {
 }
 
 impl<B, O> LeaderBody<B, O> {
-    pub(crate) fn leading(body: B, in_flight: InFlight) -> Self {
-        Self { state: State::Leading { body, wake: EndWake::default(), in_flight } }
+    pub(crate) fn leading(body: B, in_flight: InFlight, form: Form, drain: Drain) -> Self {
+        let (wake, patience) = (EndWake::default(), Patience::new(drain));
+        Self { state: State::Leading { body, wake, patience, form, in_flight } }
     }
 
     pub(crate) fn refused(body: O) -> Self {
@@ -89,15 +96,20 @@ where
         let frame = match state.as_mut().project() {
             // There is nothing left to cut off, whatever has become of the term.
             StateProj::Leading { body, .. } if body.is_end_stream() => None,
-            StateProj::Leading { mut body, wake, in_flight } => {
-                match ready!(in_flight.poll_with(wake, cx, |cx| body.as_mut().poll_frame(cx))) {
+            StateProj::Leading { mut body, wake, patience, form, in_flight } => {
+                let term = in_flight.term();
+                patience.begin(term, || body.size_hint());
+                let polled = patience.poll_with(term, cx, |cx| {
+                    in_flight.poll_with(wake, cx, |cx| body.as_mut().poll_frame(cx))
+                });
+                match ready!(polled) {
                     // Most bodies know that this frame was their last: the request is done now, and not when
                     // somebody gets round to asking for another frame or dropping the body.
                     Ok(Some(Ok(frame))) if !body.is_end_stream() => {
                         return Poll::Ready(Some(Ok(frame)));
                     }
                     Ok(frame) => frame.map(|frame| frame.map_err(Into::into)),
-                    Err(ended) => Some(Err(ended.into())),
+                    Err(ended) => Some(cut(term, ended, *form)),
                 }
             }
             StateProj::Refused { body } => return poll_other(body, cx),
@@ -127,6 +139,12 @@ where
             State::Done => SizeHint::with_exact(0),
         }
     }
+}
+
+/// The last frame of a body that was cut.
+fn cut(term: &Term, ended: TermEnded, form: Form) -> Result<Frame<Bytes>, BoxError> {
+    let cut = Cut::new(term.election().clone(), term.fence());
+    cut.to_trailers(form).map(Frame::trailers).ok_or_else(|| ended.into())
 }
 
 fn poll_other<B>(

@@ -11,9 +11,9 @@ use http::Response;
 use http_body_util::Full;
 use pin_project_lite::pin_project;
 use tenure::{EndWake, InFlight, Term};
-use tenure_http::Cut;
+use tenure_http::{Cut, Form};
 
-use crate::LeaderBody;
+use crate::{Drain, LeaderBody};
 
 pin_project! {
     /// The future of a [`LeaderOnlyService`](crate::LeaderOnlyService): `F` is the inner service's, `G` that of what
@@ -38,6 +38,9 @@ pin_project! {
             wake: EndWake,
             // Moves into the response's body when there is one.
             in_flight: Option<InFlight>,
+            // How to answer, and how to drain.
+            form: Form,
+            drain: Drain,
         },
         Refused {
             #[pin]
@@ -48,9 +51,9 @@ pin_project! {
 }
 
 impl<F, G> LeaderFuture<F, G> {
-    pub(crate) fn leading(work: F, in_flight: InFlight) -> Self {
+    pub(crate) fn leading(work: F, in_flight: InFlight, form: Form, drain: Drain) -> Self {
         let (wake, in_flight) = (EndWake::default(), Some(in_flight));
-        Self { state: State::Leading { work, wake, in_flight } }
+        Self { state: State::Leading { work, wake, in_flight, form, drain } }
     }
 
     pub(crate) fn refused(answer: G) -> Self {
@@ -68,16 +71,16 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut state = self.project().state;
         let output = match state.as_mut().project() {
-            StateProj::Leading { work, wake, in_flight } => {
+            StateProj::Leading { work, wake, in_flight, form, drain } => {
                 let admitted = in_flight.as_ref().expect("taken only when this future is done");
                 let polled = ready!(admitted.poll_with(wake, cx, |cx| work.poll(cx)));
                 match polled {
                     Ok(Ok(response)) => {
                         let admitted = in_flight.take().expect("just seen");
-                        Ok(response.map(|body| LeaderBody::leading(body, admitted)))
+                        Ok(response.map(|body| LeaderBody::leading(body, admitted, *form, *drain)))
                     }
                     Ok(Err(error)) => Err(error),
-                    Err(_ended) => Ok(cut(admitted.term())),
+                    Err(_ended) => Ok(cut(admitted.term(), *form)),
                 }
             }
             StateProj::Refused { answer } => {
@@ -93,9 +96,9 @@ where
 }
 
 /// No head was sent, so there is a place to say that the outcome is unknown.
-fn cut<B, O>(term: &Term) -> Response<LeaderBody<B, O>> {
+fn cut<B, O>(term: &Term, form: Form) -> Response<LeaderBody<B, O>> {
     Cut::new(term.election().clone(), term.fence())
-        .to_response()
+        .to_response_in(form)
         .map(|body| LeaderBody::cut(Full::new(body)))
 }
 

@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 
 use http::{Request, Response};
 use tenure::Leadership;
-use tenure_http::Refusal;
+use tenure_http::Form;
 use tower_service::Service;
 
 use crate::{LeaderBody, LeaderFuture, Refuse, Unavailable, layer::Options};
@@ -43,16 +43,6 @@ impl<S, R> LeaderOnlyService<S, R> {
     pub fn into_inner(self) -> S {
         self.inner
     }
-
-    /// What there is to say to a request that is refused now.
-    fn refusal(&self) -> Refusal {
-        let status = self.leadership.status();
-        let refusal = Refusal::new(self.leadership.election().clone(), status.lease_left());
-        match status.other_leader() {
-            Some(leader) if self.options.advertise => refusal.with_leader(leader.clone()),
-            _ => refusal,
-        }
-    }
 }
 
 impl<S, R, A, B> Service<Request<A>> for LeaderOnlyService<S, R>
@@ -73,12 +63,14 @@ where
     fn call(&mut self, mut request: Request<A>) -> Self::Future {
         // Guarded until this returns: the inner service may work in `call` already, before its future is polled.
         let Some((in_flight, _guard)) = self.leadership.admit() else {
-            return LeaderFuture::refused(self.refuse.refuse(self.refusal(), request));
+            let refusal = self.options.refusals.refusal(&self.leadership);
+            return LeaderFuture::refused(self.refuse.refuse(refusal, request));
         };
+        let form = Form::of(&request);
         if self.options.extension {
             request.extensions_mut().insert(in_flight.term().clone());
         }
-        LeaderFuture::leading(self.inner.call(request), in_flight)
+        LeaderFuture::leading(self.inner.call(request), in_flight, form, self.options.drain)
     }
 }
 
@@ -94,14 +86,14 @@ mod tests {
     use http::{StatusCode, header::RETRY_AFTER};
     use http_body_util::{BodyExt, Empty, Full};
     use tenure::{Elector, MemoryStore, Term};
-    use tenure_http::REASON;
+    use tenure_http::{REASON, RetryAfter};
     use tower::{ServiceBuilder, ServiceExt, service_fn};
     use tower_layer::Layer;
 
     use super::*;
     use crate::{
         LeaderOnlyLayer,
-        test_helpers::{Replica, request},
+        test_helpers::{Replica, Standby, request},
     };
 
     async fn says(text: &'static str) -> Result<Response<Full<Bytes>>, Infallible> {
@@ -141,21 +133,13 @@ mod tests {
 
     #[tokio::test]
     async fn who_leads_is_told_only_if_asked_for() {
-        let store = MemoryStore::new();
-        let contender =
-            |payload| Elector::builder("billing", store.clone()).payload(payload).build().unwrap();
-        let leader = contender("http://10.0.0.7:8080").spawn();
-        let term = leader.leadership().leading().await.unwrap();
-        let standby = contender("").spawn();
-        let mut watch = standby.leadership().watch();
-        watch.wait_for(|status| status.leader().is_some()).await.unwrap();
-
-        let layer = LeaderOnlyLayer::new(standby.leadership()).advertise_leader();
+        let standby = Standby::of_a_leader_at("http://10.0.0.7:8080").await;
+        let layer = LeaderOnlyLayer::new(standby.leadership.clone()).advertise_leader();
         let service = ServiceBuilder::new().layer(layer).service_fn(never);
         let body = service.oneshot(request()).await.unwrap().into_body();
         let body = body.collect().await.unwrap().to_bytes();
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
-        assert_eq!(body["leader"]["identity"], term.identity().as_str());
+        assert_eq!(body["leader"]["identity"], standby.term_of_leader.identity().as_str());
         assert_eq!(body["leader"]["payload"], "http://10.0.0.7:8080");
     }
 
@@ -176,6 +160,12 @@ mod tests {
         let after: u64 = refused.headers()[RETRY_AFTER].to_str().unwrap().parse().unwrap();
         // Less what this test has taken by now.
         assert!((1_000..=3_000).contains(&after), "{after} s of a lease of {LEASE:?}");
+
+        let fixed = RetryAfter::Fixed(Duration::from_millis(1_500));
+        let layer = LeaderOnlyLayer::new(standby.leadership()).retry_after(fixed);
+        let service = ServiceBuilder::new().layer(layer).service_fn(never);
+        let refused = service.oneshot(request()).await.unwrap();
+        assert_eq!(refused.headers()[RETRY_AFTER], "2");
     }
 
     #[tokio::test]

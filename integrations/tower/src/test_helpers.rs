@@ -8,10 +8,10 @@ use std::{
 
 use bytes::Bytes;
 use futures::channel::mpsc;
-use http::Request;
+use http::{Request, Version, header::CONTENT_TYPE};
 use http_body::Frame;
 use http_body_util::StreamBody;
-use tenure::{Elector, Leadership, MemoryStore, Term};
+use tenure::{Candidacy, Elector, Leadership, MemoryStore, Term};
 use tokio::task::JoinHandle;
 
 /// An elector on a store of its own.
@@ -53,6 +53,29 @@ impl Replica {
     }
 }
 
+/// A replica that knows who leads, and publishes what.
+pub(crate) struct Standby {
+    pub(crate) leadership: Leadership,
+    pub(crate) term_of_leader: Term,
+    _running: [Candidacy; 2],
+}
+
+impl Standby {
+    pub(crate) async fn of_a_leader_at(payload: &str) -> Self {
+        let store = MemoryStore::new();
+        let contender = |payload| {
+            Elector::builder("billing", store.clone()).payload(payload).build().unwrap().spawn()
+        };
+        let leader = contender(payload);
+        let term_of_leader = leader.leadership().leading().await.unwrap();
+        let standby = contender("http://standby");
+        let leadership = standby.leadership();
+        let mut watch = leadership.watch();
+        watch.wait_for(|status| status.leader().is_some()).await.unwrap();
+        Self { leadership, term_of_leader, _running: [leader, standby] }
+    }
+}
+
 /// For hand-overs that have nothing to wait for any more: long before they would give up waiting.
 pub(crate) async fn promptly<F: Future>(work: F) -> F::Output {
     tokio::select! {
@@ -63,6 +86,12 @@ pub(crate) async fn promptly<F: Future>(work: F) -> F::Output {
 
 pub(crate) fn request() -> Request<()> {
     Request::new(())
+}
+
+/// Over HTTP/2, as it is required.
+pub(crate) fn grpc_request() -> Request<()> {
+    let request = Request::builder().version(Version::HTTP_2);
+    request.header(CONTENT_TYPE, "application/grpc+proto").body(()).unwrap()
 }
 
 /// A body that gives what is sent to it. The sender sees when it was dropped.
