@@ -165,7 +165,7 @@ impl Subject for Schema {
              INSERT INTO {schema}.added SELECT 0 WHERE NOT EXISTS (SELECT FROM {schema}.added)",
         )
         .await;
-        let mut connection = connect(&self.path.url()).await;
+        let mut connection = connect(&self.path.url_of_a_fresh_user().await).await;
         let level = match isolation {
             Isolation::ReadCommitted => "READ COMMITTED",
             Isolation::RepeatableRead => "REPEATABLE READ",

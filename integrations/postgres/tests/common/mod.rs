@@ -96,6 +96,14 @@ impl Path {
         Private { server, pooler }
     }
 
+    /// As a superuser of the caller's own, for whom a pooler keeps connections of his own: a transaction occupies one of the
+    /// few that everybody else shares, and tests run beside each other.
+    pub(crate) async fn url_of_a_fresh_user(self) -> String {
+        let user = fresh_name("user");
+        execute(&mut self.admin().await, format!("CREATE ROLE {user} LOGIN SUPERUSER")).await;
+        self.url_of(&user, "postgres")
+    }
+
     /// As an application would write them that knows of the pooler.
     pub(crate) fn options(self) -> PgConnectOptions {
         options_of(&self.url())

@@ -1,0 +1,131 @@
+//! Listening breaks and is mended; and whatever happens to it, the election goes on.
+
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
+mod common;
+
+use std::time::Duration;
+
+use futures::{FutureExt, StreamExt};
+use tenure::store::{Hints, Session, Store};
+use tenure_postgres::{PostgresStore, SetupError, sqlx};
+use tenure_testbed::Proxy;
+
+use common::{
+    Candidate, Path, connect, election, execute, in_time, on_each_path, url_at, value, wait_for,
+    won,
+};
+
+on_each_path!(
+    whoever_listens_is_told_of_a_release_and_of_a_connection_made_anew,
+    a_url_where_nobody_can_be_reached_costs_only_the_hints,
+    a_network_path_that_has_died_is_noticed_when_it_breaks,
+    hints_may_be_dropped_outside_of_the_runtime,
+);
+
+/// Long enough for anything to arrive.
+const LONG: Duration = Duration::from_secs(60);
+
+async fn hint(hints: &mut Hints) {
+    let given = in_time(LONG, hints.next()).await;
+    assert_eq!(given, Some(Some(())), "no hint, but {given:?}");
+}
+
+/// Claims and releases, which tells whoever listens.
+async fn lead_and_release(candidate: &mut Candidate) {
+    let term = candidate.lead().await;
+    let release = candidate.release_of(term.fence);
+    won(candidate.session.release(&release).await.unwrap());
+}
+
+async fn whoever_listens_is_told_of_a_release_and_of_a_connection_made_anew(path: Path) {
+    let (store, table) = path.fresh_store().await;
+    assert!(!store.capabilities().hints);
+    let mut leader = Candidate::new("leader", &store);
+    let listening = store.listen_url(&path.server().url()).unwrap();
+    assert!(listening.capabilities().hints);
+    let mut hints = listening.session(&election()).hints();
+    hint(&mut hints).await; // it listens now
+    lead_and_release(&mut leader).await;
+    hint(&mut hints).await;
+    assert_eq!(hints.next().now_or_never(), None, "one release gave two hints");
+
+    let ended = format!(
+        "SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity WHERE query = 'LISTEN \"tenure:{table}\"'"
+    );
+    for _ in 0..3 {
+        assert_eq!(value::<i64>(&mut path.admin().await, ended.clone()).await, 1);
+        hint(&mut hints).await; // something may have been missed
+        lead_and_release(&mut leader).await;
+        hint(&mut hints).await;
+    }
+}
+
+async fn a_url_where_nobody_can_be_reached_costs_only_the_hints(path: Path) {
+    let addr = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (store, _) = path.fresh_store().await;
+    let store = store.listen_url(&url_at(addr, "app:secret", "app")).unwrap();
+    assert!(!format!("{store:?}").contains("secret"));
+    let mut candidate = Candidate::new("a", &store);
+    let mut hints = candidate.session.hints();
+    assert_eq!(in_time(Duration::from_millis(300), hints.next()).await, None);
+    lead_and_release(&mut candidate).await;
+
+    assert!(matches!(store.clone().listen_url("mysql://db/app"), Err(SetupError::Scheme { .. })));
+    assert!(matches!(store.listen_url("postgres:///app"), Err(SetupError::NoHost)));
+}
+
+async fn a_network_path_that_has_died_is_noticed_when_it_breaks(path: Path) {
+    let proxy = Proxy::start(path.server().addr()).unwrap();
+    let (store, _) = path.fresh_store().await;
+    let listening = store.clone().listen_url(&url_at(proxy.addr(), "postgres", "postgres"));
+    let mut hints = listening.unwrap().session(&election()).hints();
+    hint(&mut hints).await;
+    // It swallows everything, and nobody says so: the listener has to ask.
+    proxy.black_hole();
+    let mut leader = Candidate::new("leader", &store);
+    lead_and_release(&mut leader).await;
+    assert_eq!(in_time(Duration::from_secs(25), hints.next()).await, None);
+    proxy.cut();
+    proxy.heal();
+    hint(&mut hints).await;
+}
+
+async fn hints_may_be_dropped_outside_of_the_runtime(path: Path) {
+    let (store, table) = path.fresh_store().await;
+    let listening = store.listen_url(&path.server().url()).unwrap();
+    let mut hints = listening.session(&election()).hints();
+    hint(&mut hints).await;
+    std::thread::spawn(move || drop(hints)).join().unwrap();
+    let listeners =
+        format!("SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN \"tenure:{table}\"'");
+    let mut admin = path.admin().await;
+    wait_for("the connection to close", async || {
+        (value::<i64>(&mut admin, listeners.clone()).await == 0).then_some(())
+    })
+    .await;
+}
+
+/// Somebody who listens and does not read fills the server's queue, and then nothing that notifies can commit. Only
+/// since PostgreSQL 17 can the queue be made small enough to see it.
+#[tokio::test]
+async fn a_release_does_not_depend_on_whether_anybody_can_be_told() {
+    let mut private = Path::Postgres18.start();
+    let mut admin = connect(&private.url()).await;
+    execute(&mut admin, "ALTER SYSTEM SET max_notify_queue_pages = 64").await;
+    private.server.restart().unwrap();
+    let store = PostgresStore::new(&private.url()).unwrap();
+    store.ensure_schema().await.unwrap();
+
+    let mut deaf = connect(&private.url()).await;
+    execute(&mut deaf, "LISTEN anything").await;
+    execute(&mut deaf, "BEGIN; SELECT 1").await;
+    let mut noisy = connect(&private.url()).await;
+    let noise =
+        "SELECT pg_notify('anything', repeat('x', 7000) || n) FROM generate_series(1, 10) AS n";
+    let full = wait_for("the queue to be full", async || {
+        sqlx::raw_sql(noise).execute(&mut noisy).await.err()
+    });
+    assert!(full.await.to_string().contains("queue"));
+    lead_and_release(&mut Candidate::new("a", &store)).await;
+}
