@@ -44,7 +44,7 @@
 //!   one leader also when candidates write to different nodes; what they read may be old for a moment, which costs a claim
 //!   that is lost. But a lock is known to one node only: **a hold keeps away nobody who takes over through another node,
 //!   and neither side notices**. With fenced writes, send everything through one node. Set `wsrep_sync_wait = 1` where
-//!   reads may go elsewhere. None of this was tested.
+//!   reads may go elsewhere. None of this was tested, nor were ProxySQL and MaxScale.
 
 mod error;
 mod hold;

@@ -179,8 +179,9 @@ impl Table {
         let cut = may_cut
             .then(|| self.cut(&format!("{ours} AND l.duration_us > {duration}"), request.fence));
         let set = format!(
-            "{NEXT_VERSION}, l.duration_us = {duration}, l.renewed_us = {NOW}, \
-             l.expires_us = {NOW} + {duration}{payload}"
+            "{}, l.duration_us = {duration}, l.renewed_us = {NOW}, \
+             l.expires_us = {NOW} + {duration}{payload}",
+            next_version()
         );
         let valid = format!("{ours} AND l.expires_us > {NOW}");
         let writing = [self.lock(&ours), self.update(&set, &valid), self.read(&named(election))];
@@ -189,11 +190,11 @@ impl Table {
 
     pub(crate) fn release(&self, election: &ElectionName, request: &ReleaseRequest) -> Message {
         let ours = ours(election, &request.holder, request.fence);
-        self.end(election, &ours, &format!("{NEXT_VERSION}, l.released = 1"))
+        self.end(election, &ours, &format!("{}, l.released = 1", next_version()))
     }
 
     pub(crate) fn depose(&self, election: &ElectionName) -> Message {
-        self.end(election, &named(election), &format!("{NEXT_VERSION}, l.holder = NULL"))
+        self.end(election, &named(election), &format!("{}, l.holder = NULL", next_version()))
     }
 
     fn take_over(
@@ -329,8 +330,10 @@ impl Table {
     }
 }
 
-const NEXT_VERSION: &str = "l.version = GREATEST(l.version + 1, \
-    TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC_TIMESTAMP(6)))";
+/// No version comes twice: not after a restore from a backup either, since it follows the clock.
+fn next_version() -> String {
+    format!("l.version = GREATEST(l.version + 1, {NOW})")
+}
 
 /// What a record consists of, from the row `l`. How long it is still valid comes from two readings of the server's
 /// clock.
@@ -352,9 +355,10 @@ impl NewRecord {
     fn set(&self) -> String {
         let Self { holder, least_fence, duration, payload } = self;
         format!(
-            "l.holder = {holder}, l.fence = GREATEST(l.fence + 1, {least_fence}, {NOW} DIV 1000), {NEXT_VERSION}, \
+            "l.holder = {holder}, l.fence = GREATEST(l.fence + 1, {least_fence}, {NOW} DIV 1000), {}, \
              l.duration_us = {duration}, l.released = 0, l.acquired_us = {NOW}, l.renewed_us = {NOW}, \
-             l.expires_us = {NOW} + {duration}, l.payload = {payload}"
+             l.expires_us = {NOW} + {duration}, l.payload = {payload}",
+            next_version()
         )
     }
 }

@@ -196,6 +196,48 @@ async fn a_read_only_server_can_be_looked_at_and_not_led() {
     candidate.lead().await;
 }
 
+/// Leases are written all the same: their transactions say that they write.
+#[tokio::test]
+async fn a_pool_that_only_reads_by_default_can_not_create_the_schema() {
+    let options = MySqlPoolOptions::new().after_connect(|connection, _| {
+        Box::pin(async {
+            sqlx::raw_sql("SET SESSION tx_read_only = 1").execute(connection).await.map(drop)
+        })
+    });
+    let table = fresh_name("leases");
+    let store = MysqlStore::from_pool(options.connect_lazy(&server().url()).unwrap());
+    let store = store.with_table(&table).unwrap();
+    assert_fatal(&store.ensure_schema().await.unwrap_err(), 1792, "transaction_read_only");
+    execute(&mut admin().await, store.schema_sql()).await;
+    store.ensure_schema().await.unwrap();
+    Candidate::new("a", &store).lead().await;
+}
+
+#[tokio::test]
+async fn a_full_disk_is_fatal_and_the_lease_that_is_there_can_be_renewed() {
+    let server = Mariadb::start_with(&[
+        "--innodb-data-file-path=ibdata1:12M",
+        "--innodb-file-per-table=OFF",
+    ])
+    .unwrap();
+    let store = MysqlStore::new(&server.url()).unwrap();
+    store.ensure_schema().await.unwrap();
+    let mut leader = Candidate::new("a", &store);
+    let term = leader.lead().await;
+    let mut claim = leader.claim_of(None);
+    claim.payload = Payload::from(vec![7; 64 * 1024]);
+    let mut full = None;
+    for number in 0..1_000 {
+        let name = ElectionName::new(format!("election {number}")).unwrap();
+        if let Err(error) = store.session(&name).acquire(&claim).await {
+            full = Some(error);
+            break;
+        }
+    }
+    assert_fatal(&full.unwrap(), 1114, "full");
+    won(leader.session.renew(&leader.renewal_of(term.fence)).await.unwrap());
+}
+
 #[tokio::test]
 async fn a_server_whose_storage_is_read_only_says_so() {
     let server = Mariadb::start().unwrap();
