@@ -1,6 +1,6 @@
 //! Which failures pass by themselves, and what to do about those that don't.
 
-use std::{fmt, io, time::Duration};
+use std::{error::Error as _, fmt, io, time::Duration};
 
 use async_nats::{ConnectErrorKind, RequestErrorKind};
 use serde::Deserialize;
@@ -42,6 +42,9 @@ pub enum NatsError {
     /// The request was not answered.
     #[error("the request failed")]
     Request(#[from] async_nats::RequestError),
+    /// The server has no JetStream.
+    #[error("the server has no JetStream")]
+    NoJetStream,
     /// The server does not permit the request, or its reply.
     #[error("{0}")]
     Refused(String),
@@ -121,7 +124,8 @@ impl NatsError {
     /// Whether the server has answered, so that its connection is fit to be used again.
     pub(crate) fn is_answer(&self) -> bool {
         match self {
-            Self::JetStream(_)
+            Self::NoJetStream
+            | Self::JetStream(_)
             | Self::Reply(_)
             | Self::Bucket(_)
             | Self::Value { .. }
@@ -146,14 +150,16 @@ fn is_no_responders(error: &async_nats::RequestError) -> bool {
 /// What JetStream's numbers mean here. All that is not listed is judged by its kind.
 #[rustfmt::skip] // a table
 const BY_CODE: &[(u64, StoreErrorKind, &str)] = &[
-    (10002, Fatal,     "JetStream has no resources left for this account"),
-    (10003, Transient, "the cluster is not complete"),
+    (10002, Fatal,     "the account has no storage left for JetStream"),
+    (10004, Transient, "the cluster is not complete"),
     (10005, Fatal,     "there are not enough servers for this many replicas: see `with_replicas()`"),
+    (10006, Transient, "the cluster is not active just now"),
     (10008, Transient, "JetStream is not available just now"),
     (10009, Transient, "the cluster has no leader just now"),
-    (10023, Fatal,     "the server has no room left for JetStream"),
-    (10026, Fatal,     "the account may have no more streams"),
-    (10028, Fatal,     "the account's storage is used up"),
+    (10023, Fatal,     "the server has no storage left for JetStream"),
+    (10026, Fatal,     "the account may have no more consumers, which hints need: see `without_hints()`"),
+    (10027, Fatal,     "the account may have no more streams"),
+    (10028, Fatal,     "the account has no memory left for JetStream"),
     (10035, Fatal,     "JetStream is not enabled for this account"),
     (10039, Fatal,     "JetStream is not enabled for this account"),
     (10047, Fatal,     "the server has no storage left for JetStream"),
@@ -166,9 +172,7 @@ const BY_CODE: &[(u64, StoreErrorKind, &str)] = &[
     (10077, Fatal,     "the bucket is full, or the server cannot write its files"),
     (10109, Fatal,     "the bucket is sealed: its elections were moved to another one, or somebody froze it"),
     (10113, Fatal,     "the account wants a limit of bytes on every bucket: see `with_max_bytes()`"),
-    (10114, Fatal,     "the bucket may not be that large: see `with_max_bytes()`"),
-    (10120, Fatal,     "the account's limit of bytes is reached"),
-    (10121, Fatal,     "the account wants a limit of bytes on every bucket: see `with_max_bytes()`"),
+    (10122, Fatal,     "the account allows no bucket of this size: see `with_max_bytes()`"),
 ];
 
 /// Makes a [`StoreError`] of what went wrong while `attempt` ("renew the lease of ..") was under way.
@@ -180,6 +184,7 @@ pub(crate) fn store_error(attempt: &str, source: &Source, error: NatsError) -> S
 
 fn judge(error: &NatsError) -> (StoreErrorKind, &str) {
     match error {
+        NatsError::Connect(error) if is_tls(error) => judge_connect(ConnectErrorKind::Tls),
         NatsError::Connect(error) => judge_connect(error.kind()),
         NatsError::Credentials(_) => (Fatal, "the file of credentials cannot be read"),
         NatsError::Disconnected => {
@@ -194,6 +199,7 @@ fn judge(error: &NatsError) -> (StoreErrorKind, &str) {
             Fatal,
             "the user lacks a permission: the crate's documentation lists the subjects it needs",
         ),
+        NatsError::NoJetStream => (Fatal, "JetStream is not enabled on {server}"),
         NatsError::JetStream(refusal) => judge_refusal(refusal),
         NatsError::Reply(_) => (Fatal, "the reply is not one of JetStream"),
         NatsError::Bucket(error) => (Fatal, error.advice()),
@@ -206,6 +212,12 @@ fn judge(error: &NatsError) -> (StoreErrorKind, &str) {
         NatsError::NoRandomness(_) => (Fatal, "the operating system gives no random bits"),
         NatsError::Contended => (Transient, "somebody else changed it again and again"),
     }
+}
+
+/// A handshake that failed is an error of I/O to the driver.
+fn is_tls(error: &async_nats::ConnectError) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.and_then(io::Error::get_ref).is_some_and(|cause| cause.is::<async_nats::rustls::Error>())
 }
 
 fn judge_connect(kind: ConnectErrorKind) -> (StoreErrorKind, &'static str) {
@@ -222,9 +234,10 @@ fn judge_connect(kind: ConnectErrorKind) -> (StoreErrorKind, &'static str) {
 
 fn judge_request(kind: RequestErrorKind) -> (StoreErrorKind, &'static str) {
     match kind {
-        RequestErrorKind::NoResponders => {
-            (Transient, "JetStream does not answer: it is not enabled, or has no leader just now")
-        }
+        RequestErrorKind::NoResponders => (
+            Transient,
+            "JetStream does not answer: it has no leader just now, or is not enabled for this account",
+        ),
         RequestErrorKind::MaxPayloadExceeded => {
             (Fatal, "the server refuses messages of this size: raise its `max_payload`")
         }

@@ -86,8 +86,7 @@ enum Sign {
 
 struct Watch {
     messages: Subscriber,
-    // Kept for as long as its subscription.
-    _connection: Connection,
+    connection: Connection,
 }
 
 impl Watch {
@@ -108,7 +107,7 @@ impl Watch {
                 "num_replicas": 1,
             });
             connection.create_consumer(&bucket.stream(), config).await?;
-            Ok(Self { messages, _connection: connection })
+            Ok(Self { messages, connection })
         };
         within(LIMIT, begin).await
     }
@@ -118,6 +117,7 @@ impl Watch {
         let message = tokio::select! {
             biased;
             message = self.messages.next() => message?,
+            () = self.connection.broken() => return None,
             () = tokio::time::sleep(SILENCE) => return None,
         };
         Some(match message.status {

@@ -158,6 +158,17 @@ impl Connection {
         self.trouble.is_some() && !self.is_up()
     }
 
+    /// Waits until it is broken; for ever, if it is the application's client, which does not tell.
+    pub(crate) async fn broken(&mut self) {
+        trouble(&mut self.trouble).await;
+    }
+
+    /// Tells a server that has no JetStream from one that does not answer just now.
+    fn judged(&self, error: NatsError) -> NatsError {
+        let info = self.client.server_info();
+        if error.is_no_responders() && !info.jetstream { NatsError::NoJetStream } else { error }
+    }
+
     /// Sends a request and waits for its reply, for however long its caller does.
     ///
     /// Nothing is sent while there is no connection: the client would keep it and send it later. Should the connection
@@ -174,10 +185,11 @@ impl Connection {
         }
         let request = Request { headers, ..Request::new().payload(payload).timeout(None) };
         let reply = pin!(self.client.send_request(subject, request));
-        match select(reply, pin!(trouble(&mut self.trouble))).await {
-            Either::Left((reply, _)) => Ok(reply?),
+        let reply = match select(reply, pin!(trouble(&mut self.trouble))).await {
+            Either::Left((reply, _)) => reply.map_err(NatsError::from),
             Either::Right((error, _)) => Err(error),
-        }
+        };
+        reply.map_err(|error| self.judged(error))
     }
 }
 
