@@ -10,6 +10,8 @@ use crate::{link::Source, table::Table};
 
 /// What PostgreSQL, or the driver, said: the source of every [`StoreError`] that one of them caused.
 ///
+#[doc = include_str!("errors.md")]
+///
 /// ```
 /// use std::error::Error;
 /// use tenure::StoreError;
@@ -197,6 +199,22 @@ fn judge_pooler(message: &str) -> (StoreErrorKind, &'static str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Write what this expects into the file, and read it.
+    #[test]
+    fn the_documents_table_is_that_of_the_code() {
+        let passes = |kind| if kind == Fatal { "no" } else { "yes" };
+        let codes = BY_SQLSTATE.iter().map(|&(code, kind, advice)| {
+            let advice = advice.replace("{table}", "the table");
+            format!("| `{code}` | {} | {advice} |\n", passes(kind))
+        });
+        let texts = BY_POOLERS_TEXT
+            .iter()
+            .map(|(text, advice)| format!("| `08P01` with \"{text}\" | no | {advice} |\n"));
+        let expected: String = codes.chain(texts).collect();
+        let documented = include_str!("errors.md");
+        assert!(documented.contains(&expected), "expected in errors.md:\n{expected}");
+    }
 
     #[test]
     fn more_particular_codes_stand_before_those_that_include_them() {

@@ -14,11 +14,11 @@ impl PostgresStore {
     /// What the transaction writes is thus written by the leader, or not at all. It is the only protection for a write in
     /// flight; call it before the first write, or at the latest before the commit.
     ///
-    /// - The transaction may be at any isolation level, and go through a pooler. If it took its snapshot before another
-    ///   candidate took over, or before a renewal, the stricter levels answer with a serialization failure, which is
-    ///   retryable as they always are: hold the term first.
-    /// - Renewals pass, and several transactions may hold one term. A take-over and a step-down wait, and say so in their
-    ///   errors, so keep the transaction shorter than the lease.
+    /// - The transaction may be at any isolation level, and go through a pooler. If it took its snapshot before the lease
+    ///   was taken over, deposed or released, the stricter levels answer with a serialization failure, which is retryable
+    ///   as they always are. If the lease has only expired since, they may hold it: nobody took over, and nobody can.
+    /// - Renewals pass, and several transactions may hold one term. A take-over, a step-down and a release wait, and say so
+    ///   in their errors, so keep the transaction much shorter than the lease.
     /// - It works for as long as the term [may finish](Term::may_finish), so also while a voluntary end waits for work.
     /// - If the holder freezes, the server ends the transaction after as much idle time as the lease lasts
     ///   (`idle_in_transaction_session_timeout`, for this transaction only, unless you have set a shorter one), so it

@@ -24,6 +24,7 @@ on_each_path!(
     the_text_for_other_drivers_gives_one_row_or_none,
     a_deadlock_of_the_users_making_can_be_tried_again,
     a_term_that_has_ended_is_not_even_looked_for,
+    a_hold_and_the_take_over_beside_it_come_one_after_the_other,
 );
 
 const LEASE: Duration = Duration::from_secs(60);
@@ -204,4 +205,56 @@ async fn a_term_that_has_ended_is_not_even_looked_for(path: Path) {
     assert!(matches!(error, HoldError::Ended(_)), "{error:?}");
     // The transaction is as it was.
     assert_eq!(value::<i32>(&mut tx, "SELECT 1").await, 1);
+}
+
+/// Whoever holds the term sees it in place for as long as its transaction lasts; whoever took over first is noticed.
+async fn a_hold_and_the_take_over_beside_it_come_one_after_the_other(path: Path) {
+    let (store, table) = path.fresh_store().await;
+    let (_candidacy, term) = leader(&store, LEASE).await;
+    let mut rival = Candidate::new("rival", &store);
+    let (mut admin, mut onlooker) = (path.admin().await, path.admin().await);
+    let mut tx = connect(&path.url_of_a_fresh_user().await).await;
+    let (fence, holder) = (i64::from(term.fence()), term.identity());
+    let fence_now = format!("SELECT fence FROM {table}");
+    let levels = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
+    for round in 0..150_usize {
+        // As if nobody had taken over.
+        let back = format!(
+            "UPDATE {table} SET fence = {fence}, holder = '{holder}', version = version + 1"
+        );
+        execute(&mut admin, back).await;
+        let claim = rival.claim_of(rival.session.inspect().await.unwrap().as_ref());
+        execute(&mut tx, format!("BEGIN ISOLATION LEVEL {}", levels[round % 3])).await;
+        if round % 2 == 0 {
+            // A snapshot from before.
+            execute(&mut tx, fence_now.clone()).await;
+        }
+        let holding = async {
+            pause(round, 7).await;
+            match store.hold_term(&mut tx, &term).await {
+                Ok(()) => {
+                    for _ in 0..3 {
+                        assert_eq!(value::<i64>(&mut onlooker, fence_now.clone()).await, fence);
+                    }
+                    execute(&mut tx, "COMMIT").await;
+                }
+                Err(HoldError::NotCurrent { .. }) => execute(&mut tx, "ROLLBACK").await,
+                Err(HoldError::Store(error)) if error.is_retryable() => {
+                    execute(&mut tx, "ROLLBACK").await;
+                }
+                Err(error) => panic!("{error:?}"),
+            }
+        };
+        let taking_over = async {
+            pause(round, 5).await;
+            won(rival.session.acquire(&claim).await.unwrap())
+        };
+        tokio::join!(holding, taking_over);
+    }
+}
+
+/// Different in each round, so that each of two gets to be the first.
+async fn pause(round: usize, modulus: usize) {
+    let steps = u64::try_from(round % modulus).unwrap();
+    tokio::time::sleep(Duration::from_micros(700 * steps)).await;
 }

@@ -5,6 +5,7 @@ use std::{
     io::{self, Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpStream},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use rustix::process::Signal;
@@ -127,7 +128,7 @@ impl PgBouncer {
     /// # Errors
     /// If it refuses the command, with what it says.
     pub fn command(&self, command: &str) -> io::Result<()> {
-        let mut console = hello(self.addr(), "postgres", "pgbouncer")?;
+        let mut console = hello(self.addr(), "postgres", "pgbouncer", Duration::from_secs(5))?;
         until_ready(&mut console)?;
         let length = u32::try_from(command.len() + 5).map_err(io::Error::other)?;
         let query = [b"Q", &length.to_be_bytes()[..], command.as_bytes(), b"\0"].concat();
@@ -193,7 +194,9 @@ impl PgBouncer {
             log: &self.log(),
         };
         let addr = self.addr();
-        let takes_connections = || hello(addr, "postgres", "pgbouncer").is_ok();
+        // The very first connection is often not looked at before another one comes.
+        let soon = Duration::from_millis(100);
+        let takes_connections = || hello(addr, "postgres", "pgbouncer", soon).is_ok();
         self.running = Some(launch.run(self.sandbox, takes_connections)?);
         Ok(())
     }

@@ -156,8 +156,9 @@ impl Postgres {
             log: &self.data.join("testbed.log"),
         };
         let addr = self.addr();
-        self.running =
-            Some(launch.run(self.sandbox, || hello(addr, "postgres", "postgres").is_ok())?);
+        self.running = Some(launch.run(self.sandbox, || {
+            hello(addr, "postgres", "postgres", Duration::from_secs(5)).is_ok()
+        })?);
         Ok(())
     }
 
@@ -211,9 +212,14 @@ fn initialize(sandbox: &Sandbox, bin: &Path, data: &Path) -> io::Result<()> {
 
 /// Opens a connection, which is then before the first message after the request for authentication, or its success. While
 /// a server starts up it answers with an error.
-pub(crate) fn hello(addr: SocketAddr, user: &str, database: &str) -> io::Result<TcpStream> {
+pub(crate) fn hello(
+    addr: SocketAddr,
+    user: &str,
+    database: &str,
+    patience: Duration,
+) -> io::Result<TcpStream> {
     let mut stream = TcpStream::connect_timeout(&addr, Duration::from_secs(1))?;
-    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    stream.set_read_timeout(Some(patience))?;
     let parameters = format!("user\0{user}\0database\0{database}\0\0");
     let version = [0, 3, 0, 0];
     let length = u32::try_from(4 + version.len() + parameters.len()).map_err(io::Error::other)?;

@@ -1,5 +1,7 @@
 //! What the private pooler promises, and that each version of the server starts.
 
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
