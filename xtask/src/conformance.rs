@@ -19,6 +19,9 @@ pub(crate) const COMMAND: Command = Command {
 const WITHOUT_SERVERS: &[&str] = &["conformance"];
 const WITH_SERVERS: &[&str] = &["conformance", "server_conformance"];
 
+/// More than there are processors: most of what an obligation does is to wait for a server, or for a lease to expire.
+const TEST_THREADS: &str = "--test-threads=8";
+
 fn run(arguments: &[String]) -> Result<(), Failure> {
     let tests = match arguments {
         [] => WITH_SERVERS,
@@ -49,7 +52,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
 fn try_suite(program: &TestProgram, table: &mut Table) -> Result<(), Failure> {
     let failed = |why: String| Failure::new(format!("the tests of {}: {why}", program.package));
     let output = std::process::Command::new(&program.executable)
-        .arg("--show-output")
+        .args(["--show-output", TEST_THREADS])
         .current_dir(&program.directory)
         .stderr(std::process::Stdio::inherit())
         .output()

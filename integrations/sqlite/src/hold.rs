@@ -1,7 +1,7 @@
 //! A term that is held in a transaction of the user's.
 
 use sqlx::SqliteConnection;
-use tenure::{StoreError, Term, store::HoldError};
+use tenure::{Term, store::HoldError};
 
 use crate::{
     clock::Reading,
@@ -25,10 +25,7 @@ pub(crate) async fn hold_term(
     let attempt = format!("hold the term of {:?}", term.election());
     let failed = |error| store_error(&attempt, table, source, error);
     if !is_in_transaction(connection).await.map_err(failed)? {
-        return Err(StoreError::fatal(format!(
-            "could not {attempt}: the connection has no open transaction, so that nothing would be held"
-        ))
-        .into());
+        return Err(HoldError::NotInTransaction);
     }
     let now = Reading::now();
     let held = table.hold(term, now).fetch_optional(&mut *connection).await.map_err(failed)?;

@@ -183,9 +183,9 @@ impl SqliteStore {
     /// # Errors
     /// - [`HoldError::Ended`]: the term is over here; the database was not asked.
     /// - [`HoldError::NotCurrent`]: its lease expired, was released, taken over, deposed, or is gone.
+    /// - [`HoldError::NotInTransaction`]: none is open on the connection, so that nothing would be held.
     /// - [`HoldError::Store`]: retryable if others were writing for longer than the connection's `busy_timeout`, or have
-    ///   written since the transaction first read something; fatal if no transaction is open, in which nothing would be
-    ///   held.
+    ///   written since the transaction first read something.
     ///
     /// After each of them, roll back.
     ///
