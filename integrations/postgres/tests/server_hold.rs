@@ -223,7 +223,8 @@ async fn a_hold_and_the_take_over_beside_it_come_one_after_the_other(path: Path)
             "UPDATE {table} SET fence = {fence}, holder = '{holder}', version = version + 1"
         );
         execute(&mut admin, back).await;
-        let claim = rival.claim_of(rival.session.inspect().await.unwrap().as_ref());
+        let seen = rival.session.inspect().await.unwrap();
+        let claim = rival.claim_of(seen.as_ref());
         execute(&mut tx, format!("BEGIN ISOLATION LEVEL {}", levels[round % 3])).await;
         if round % 2 == 0 {
             // A snapshot from before.
