@@ -1,10 +1,13 @@
 //! What a store's table holds beside its URL.
 
+// Each kind of store reads its options in its own way.
+#![cfg_attr(not(feature = "nats"), allow(dead_code))]
+
 use std::collections::BTreeMap;
 
 use crate::{
     error::{ElectionConfigError, ValueError},
-    scalar::Scalar,
+    scalar::{Given, Scalar},
 };
 
 /// The options that were given. Only those that the store's kind has are ever in here.
@@ -17,37 +20,55 @@ pub(crate) struct Known {
     pub(crate) key: &'static str,
     /// Whether its value may hold a password.
     pub(crate) secret: bool,
+    /// Whether it takes a list.
+    pub(crate) list: bool,
 }
 
 impl Known {
     pub(crate) const fn plain(key: &'static str) -> Self {
-        Self { key, secret: false }
+        Self { key, secret: false, list: false }
     }
 
     pub(crate) const fn secret(key: &'static str) -> Self {
-        Self { key, secret: true }
+        Self { key, secret: true, list: false }
+    }
+
+    pub(crate) const fn list(key: &'static str) -> Self {
+        Self { key, secret: false, list: true }
     }
 }
 
-#[cfg_attr(
-    not(any(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "nats")),
-    allow(dead_code)
-)]
 impl Options {
     /// Sorts out what the kind does not have.
     pub(crate) fn checked(
-        given: BTreeMap<String, Scalar>,
+        given: BTreeMap<String, Given>,
         kind: &'static str,
         known: &'static [Known],
     ) -> Result<Self, ElectionConfigError> {
-        match given.keys().find(|key| known.iter().all(|known| known.key != **key)) {
-            None => Ok(Self(given)),
-            Some(key) => Err(ElectionConfigError::UnknownOption {
-                key: format!("store.{key}"),
-                kind,
-                known: ["url"].into_iter().chain(known.iter().map(|known| known.key)).collect(),
-            }),
+        let mut options = BTreeMap::new();
+        for (key, value) in given {
+            let Some(known) = known.iter().find(|known| known.key == key) else {
+                return Err(ElectionConfigError::UnknownOption {
+                    key: format!("store.{key}"),
+                    kind,
+                    known: ["url"].into_iter().chain(known.iter().map(|known| known.key)).collect(),
+                });
+            };
+            let value = match value {
+                Given::One(value) => value,
+                Given::List(value) if known.list => value,
+                Given::List(_) => {
+                    return Err(ValueError::new(
+                        format!("store.{key}"),
+                        None,
+                        "takes one value, not a list",
+                    )
+                    .into());
+                }
+            };
+            options.insert(key, value);
         }
+        Ok(Self(options))
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {

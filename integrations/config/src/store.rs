@@ -12,7 +12,7 @@ use crate::{
     error::ElectionConfigError,
     kinds::{self, Kind},
     options::Options,
-    scalar::Scalar,
+    scalar::Given,
 };
 
 /// Which store, and its options: a URL, or a table of `url` and what stands in the [crate's table](crate#stores).
@@ -50,7 +50,7 @@ impl StoreConfig {
 
     fn from_table(
         url: String,
-        options: BTreeMap<String, Scalar>,
+        options: BTreeMap<String, Given>,
     ) -> Result<Self, ElectionConfigError> {
         let kind = kinds::of_url(&url)?;
         let options = Options::checked(options, kind.name, kind.options)?;
@@ -87,10 +87,11 @@ impl<'de> de::Visitor<'de> for Visitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<StoreConfig, A::Error> {
-        let mut table: BTreeMap<String, Scalar> =
+        let mut table: BTreeMap<String, Given> =
             Deserialize::deserialize(MapAccessDeserializer::new(map))?;
-        let missing = ElectionConfigError::Missing { key: "store.url" };
-        let url = table.remove("url").ok_or(missing).map_err(de::Error::custom)?;
+        let Some(Given::One(url)) = table.remove("url") else {
+            return Err(de::Error::custom(ElectionConfigError::Missing { key: "store.url" }));
+        };
         StoreConfig::from_table(url.into_string(), table).map_err(de::Error::custom)
     }
 }

@@ -191,6 +191,7 @@ fn no_password_is_shown() {
         "mysql://app:sesame@db:notaport/app",
         "nats://app:sesame@db:notaport",
         "memory:sesame",
+        "postgres://db/app\", listen_url = \"postgres://app:sesame@db:notaport",
     ];
     for url in urls {
         let text = format!("election = \"jobs\"\nstore = {{ url = \"{url}\" }}");
@@ -207,5 +208,61 @@ fn no_password_is_shown() {
             Err(error) => panic!("{error}"),
         };
         assert!(!said.contains("sesame"), "{url}: {said}");
+    }
+}
+
+#[test]
+#[cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "nats"))]
+fn every_option_of_every_store_is_taken() {
+    let stores = [
+        r#"{ url = "sqlite:app.db", table = "leases" }"#,
+        r#"{ url = "postgres://app@db/app", schema = "jobs", table = "leases", max_connection_age = "10m",
+             listen_url = "postgres://app@direct/app" }"#,
+        r#"{ url = "mysql://app@db/app", database = "jobs", table = "leases" }"#,
+        r#"{ url = "nats://db", bucket = "jobs", storage = "memory", replicas = 3, max_bytes = 1000000, hints = false,
+             adopt = ["replicas", "max_age"], credentials_file = "/a", root_certificates = "/b", client_certificate = "/c", client_key = "/d" }"#,
+        r#"{ url = "nats://db", adopt = "replicas, max_age", hints = "true", replicas = "1" }"#,
+    ];
+    for store in stores {
+        let config: ElectionConfig =
+            toml::from_str(&format!("election = \"jobs\"\nstore = {}", store.replace('\n', " ")))
+                .unwrap_or_else(|error| panic!("{store}: {error}"));
+        config.store().unwrap_or_else(|error| panic!("{store}: {}", text_of(&error)));
+    }
+}
+
+#[test]
+#[cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "nats"))]
+fn an_option_that_a_store_refuses_is_named_with_its_value() {
+    let cases: &[(&str, &[&str])] = &[
+        (r#"{ url = "sqlite:app.db", table = "" }"#, &["store.table"]),
+        (r#"{ url = "sqlite::memory:" }"#, &["store.url", "MemoryStore"]),
+        (r#"{ url = "sqlite:app.db", table = ["a"] }"#, &["store.table", "list"]),
+        (r#"{ url = "postgres://db/app", schema = "s", table = "a\u0000b" }"#, &["store.", "NUL"]),
+        (
+            r#"{ url = "postgres://db/app", max_connection_age = "1" }"#,
+            &["store.max_connection_age", "1"],
+        ),
+        (
+            r#"{ url = "postgres://db/app", listen_url = "mysql://db/app" }"#,
+            &["store.listen_url", "mysql"],
+        ),
+        (r#"{ url = "postgres://db/app", bucket = "b" }"#, &["store.bucket", "`schema`"]),
+        (r#"{ url = "mysql://db/app", database = "x " }"#, &["store.database", "x "]),
+        (r#"{ url = "nats://db", replicas = 9 }"#, &["store.replicas", "9"]),
+        (r#"{ url = "nats://db", replicas = "many" }"#, &["store.replicas", "many"]),
+        (r#"{ url = "nats://db", storage = "tape" }"#, &["store.storage", "tape", "file"]),
+        (r#"{ url = "nats://db", adopt = ["replicas", "colour"] }"#, &["store.adopt", "colour"]),
+        (r#"{ url = "nats://db", bucket = "a.b" }"#, &["store.bucket", "a.b"]),
+        (r#"{ url = "nats://db", hints = 1 }"#, &["store.hints", "1"]),
+        (r#"{ url = "nats://db", client_key = "/d" }"#, &["store.client_certificate", "missing"]),
+    ];
+    for (store, named) in cases {
+        let text = format!("election = \"jobs\"\nstore = {store}");
+        let said = match toml::from_str::<ElectionConfig>(&text) {
+            Ok(config) => text_of(&config.store().expect_err(store)),
+            Err(error) => text_of(&error),
+        };
+        assert!(named.iter().all(|name| said.contains(name)), "{store}\n{said}\n{named:?}");
     }
 }

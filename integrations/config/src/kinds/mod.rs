@@ -42,6 +42,7 @@ pub(crate) fn of_url(url: &str) -> Result<&'static Kind, ElectionConfigError> {
 }
 
 /// For a kind that this program was built without.
+#[cfg(not(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "nats")))]
 fn feature_off(kind: &'static str) -> Result<DynStore, ElectionConfigError> {
     Err(ElectionConfigError::FeatureOff { kind })
 }

@@ -10,11 +10,13 @@ use crate::{
 
 const SCHEMA: Known = Known::plain("schema");
 const TABLE: Known = Known::plain("table");
+const LISTEN_URL: Known = Known::secret("listen_url");
+const MAX_CONNECTION_AGE: Known = Known::plain("max_connection_age");
 
 pub(super) const KIND: Kind = Kind {
     name: "postgres",
     schemes: &["postgres", "postgresql"],
-    options: &[SCHEMA, TABLE],
+    options: &[SCHEMA, TABLE, LISTEN_URL, MAX_CONNECTION_AGE],
     connect,
 };
 
@@ -23,11 +25,19 @@ fn connect(url: &str, options: &Options) -> Result<DynStore, ElectionConfigError
     use tenure::Store;
     use tenure_postgres::PostgresStore;
 
+    use crate::scalar::Scalar;
+
     let store = PostgresStore::new(url).map_err(super::bad_url)?;
     let (schema, table) = (options.text(SCHEMA), options.text(TABLE));
-    let store = store
+    let mut store = store
         .with_table(schema.unwrap_or("public"), table.unwrap_or("leader_election"))
         .map_err(|error| options.refused(if schema.is_some() { SCHEMA } else { TABLE }, error))?;
+    if let Some(url) = options.text(LISTEN_URL) {
+        store = store.listen_url(url).map_err(|error| options.refused(LISTEN_URL, error))?;
+    }
+    if let Some(age) = options.read(MAX_CONNECTION_AGE, Scalar::duration)? {
+        store = store.max_connection_age(age);
+    }
     Ok(store.into_dyn())
 }
 
