@@ -285,8 +285,7 @@ impl<'a> Entry<'a> {
     /// Finds out whether the bucket is gone, or sealed, where that may be the cause: it is not said in the same words
     /// everywhere.
     async fn explain(&mut self, error: NatsError) -> NatsError {
-        let gone =
-            error.is_no_responders() || matches!(error.jetstream_code(), Some(10059 | 10109));
+        let gone = error.is_no_responders() || error.is_sealed() || error.is_missing_stream();
         if !gone {
             return error;
         }

@@ -137,6 +137,16 @@ impl NatsError {
         }
     }
 
+    /// Whether there is no such bucket.
+    pub(crate) fn is_missing_stream(&self) -> bool {
+        self.jetstream_code() == Some(10059)
+    }
+
+    /// Whether the bucket takes nothing any more.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.jetstream_code() == Some(10109)
+    }
+
     /// Whether nobody takes what is sent to this subject.
     pub(crate) fn is_no_responders(&self) -> bool {
         matches!(self, Self::Request(error) if is_no_responders(error))

@@ -91,6 +91,8 @@ impl Access {
             // long ago; it can not be turned off entirely, but is over after one attempt.
             .max_reconnects(1)
             .ignore_discovered_servers()
+            // Only a watch subscribes, and what it misses it can do without.
+            .subscription_capacity(64)
             .event_callback(move |event| {
                 tell.send_modify(|trouble| trouble.note(event));
                 future::ready(())

@@ -71,18 +71,19 @@ pub async fn migrate(from: &NatsStore, to: &NatsStore) -> Result<usize, StoreErr
 
 /// Every step may be repeated, also by somebody else at the same time.
 async fn run(from: &mut End<'_>, to: &mut End<'_>) -> Result<usize, NatsError> {
-    let sealed = from.is_moving_to(&to.bucket.name).await?;
-    let elections = from.elections().await?;
-    for election in &elections {
-        from.read(election).await?;
+    let target = to.bucket.name.as_str();
+    from.is_sealed_for(target).await?;
+    for election in from.elections().await? {
+        from.read(&election).await?;
     }
-    let target = within(STEP_LIMIT, to.bucket.ensure_filling(&mut to.connection)).await?;
-    if phase(&target) == Phase::Ready {
-        return to.was_filled_from(from, sealed).await;
+    let info = within(STEP_LIMIT, to.bucket.ensure_filling(&mut to.connection)).await?;
+    let sealed = from.is_sealed_for(target).await?;
+    if phase(&info) == Phase::Ready && !(sealed && to.has_all_of(from).await?) {
+        return Err(BucketError::Occupied.into());
     }
     if !sealed {
-        from.note_move_to(&to.bucket.name).await?;
-        let description = format!("tenure: its elections moved to the bucket {}", to.bucket.name);
+        from.note_move_to(target).await?;
+        let description = format!("tenure: its elections moved to the bucket {target}");
         within(STEP_LIMIT, from.bucket.seal(&mut from.connection, &description)).await?;
     }
     // From here on nothing there changes any more.
@@ -108,8 +109,8 @@ impl<'a> End<'a> {
         Ok(Self { bucket, connection })
     }
 
-    /// Whether it is sealed already, for a move to this target.
-    async fn is_moving_to(&mut self, target: &str) -> Result<bool, NatsError> {
+    /// Whether it is sealed already, by a move to this target.
+    async fn is_sealed_for(&mut self, target: &str) -> Result<bool, NatsError> {
         if self.bucket.name == target {
             // On another server it would do, but there it would be mistaken for this one.
             return Err(BucketError::SameName.into());
@@ -133,8 +134,12 @@ impl<'a> End<'a> {
     async fn note_move_to(&mut self, target: &str) -> Result<(), NatsError> {
         let (stream, subject) = (self.bucket.stream(), self.bucket.move_subject());
         let noted = self.connection.store(&stream, &subject, 0, target.into());
-        if within(STEP_LIMIT, noted).await?.is_some() {
-            return Ok(());
+        match within(STEP_LIMIT, noted).await {
+            Ok(Some(_)) => return Ok(()),
+            Ok(None) => {}
+            // Somebody has decided, and acted on it.
+            Err(error) if error.is_sealed() => {}
+            Err(error) => return Err(error),
         }
         match self.noted_move().await? {
             Some(noted) if noted == target => Ok(()),
@@ -183,17 +188,9 @@ impl<'a> End<'a> {
         within(STEP_LIMIT, stored).await.map(drop)
     }
 
-    /// Whether this bucket is in use because an earlier run has come to its end. Anything else is not ours to touch.
-    async fn was_filled_from(
-        &mut self,
-        from: &mut End<'_>,
-        sealed: bool,
-    ) -> Result<usize, NatsError> {
-        let elections = from.elections().await?;
+    /// Whether all elections of the other end are here: the bucket is in use because an earlier run has come to its end.
+    async fn has_all_of(&mut self, from: &mut End<'_>) -> Result<bool, NatsError> {
         let here = self.elections().await?;
-        if sealed && elections.iter().all(|election| here.contains(election)) {
-            return Ok(elections.len());
-        }
-        Err(BucketError::Occupied.into())
+        Ok(from.elections().await?.iter().all(|election| here.contains(election)))
     }
 }

@@ -59,8 +59,8 @@ impl NatsStore {
     /// The same with options of the driver: keys, certificates, a prefix for inboxes, and so on. What the URL says about
     /// the login wins.
     ///
-    /// Of the options these are tenure's own, whatever was set: `event_callback`, `max_reconnects`, `connection_timeout` and
-    /// `ignore_discovered_servers`. A connection that broke is replaced by a new one, at the next call.
+    /// Of the options these are tenure's own, whatever was set: `event_callback`, `max_reconnects`, `connection_timeout`,
+    /// `subscription_capacity` and `ignore_discovered_servers`. A connection that broke is replaced by a new one, at the next call.
     ///
     /// # Errors
     /// As [`new`](Self::new).

@@ -13,7 +13,7 @@ use std::{
 use async_nats::{ConnectOptions, HeaderMap, connection::State};
 use tenure::{
     Lease,
-    store::{Outcome, PlaceRequest, Session},
+    store::{Outcome, PlaceRequest, Session, When},
 };
 use tenure_nats::{NatsStore, async_nats};
 use tenure_testbed::{Nats, Proxy};
@@ -329,6 +329,17 @@ impl io::Write for Said {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// There is no clock by which a lease could have expired.
+#[tokio::test]
+async fn a_claim_by_the_clock_is_always_lost() {
+    let (store, _) = fresh_store(old()).await;
+    let term = Candidate::new("a", &store).lead().await;
+    let mut other = Candidate::new("b", &store);
+    let mut claim = other.claim_of(Some(&term));
+    claim.when = When::Expired;
+    assert_eq!(lost(other.session.acquire(&claim).await.unwrap()), Some(term));
 }
 
 /// Each session believes that it may renew and take over; the revision decides.
