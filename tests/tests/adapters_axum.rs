@@ -2,19 +2,20 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
 use axum::{
     Extension, Router,
     body::Body,
-    http::{Request, Response, StatusCode},
+    http::{Request, Response, StatusCode, header::LOCATION},
     routing::{get, get_service, post},
 };
 use http_body_util::BodyExt;
 use tenure::{Candidacy, Elector, Leadership, MemoryStore, Term};
+use tenure_axum::original_uri;
 use tenure_http::REASON;
 use tenure_tower::LeaderOnlyLayer;
-use tower::{ServiceBuilder, ServiceExt, limit::ConcurrencyLimitLayer};
+use tower::{ServiceBuilder, ServiceExt, limit::ConcurrencyLimitLayer, service_fn};
 use tower_http::timeout::TimeoutLayer;
 
 async fn fence(Extension(term): Extension<Term>) -> String {
@@ -135,4 +136,57 @@ async fn routes_added_afterwards_are_served_by_every_replica() {
     let leader = call(app, "GET", "/leader").await;
     assert_eq!(leader.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(leader.headers()[REASON], "refused");
+}
+
+/// `nest` strips its prefix before a layer inside sees the request.
+#[tokio::test]
+async fn redirects_from_nested_routers_keep_the_prefix() {
+    let store = MemoryStore::new();
+    let contender = |payload: &str| {
+        Elector::builder("axum", store.clone()).payload(payload).build().unwrap().spawn()
+    };
+    let leader = contender("http://10.0.0.7");
+    leader.leadership().leading().await.unwrap();
+    let standby = contender("http://10.0.0.8");
+    let mut watch = standby.leadership().watch();
+    watch.wait_for(|status| status.leader().is_some()).await.unwrap();
+
+    let gate = LeaderOnlyLayer::new(standby.leadership()).redirect_to_leader_at(original_uri);
+    let inner = Router::new().route("/job", post(|| async {})).route_layer(gate);
+    let app = Router::new().nest("/a", Router::new().nest("/b", inner));
+    let led = call(app, "POST", "/a/b/job?x=1").await;
+    assert_eq!(led.status(), StatusCode::TEMPORARY_REDIRECT);
+    assert_eq!(led.headers()[LOCATION], "http://10.0.0.7/a/b/job?x=1");
+}
+
+#[tokio::test]
+async fn every_way_to_answer_fits_where_axum_takes_a_layer() {
+    async fn forwarded(request: Request<Body>) -> Result<Response<Body>, Infallible> {
+        Ok(Response::new(request.into_body()))
+    }
+
+    let leadership = Elector::builder("axum", MemoryStore::new()).build().unwrap().leadership();
+    let gate = LeaderOnlyLayer::new(leadership);
+    let rejecting = gate.clone().on_reject(|refusal, asked| {
+        Response::new(Body::from(format!("{} of {}", asked.uri.path(), refusal.election())))
+    });
+    let app = Router::new()
+        .route("/forwarded", post(fence))
+        .route_layer(gate.clone().otherwise(service_fn(forwarded)))
+        .route("/rejected", post(fence).layer(rejecting.clone()))
+        .merge(Router::new().route("/merged", post(fence)).layer(rejecting))
+        .nest("/led", Router::new().route("/", post(fence)).layer(gate.redirect_to_leader()));
+    for (path, status, says) in [
+        ("/forwarded", StatusCode::OK, "what was sent"),
+        ("/rejected", StatusCode::OK, "/rejected of axum"),
+        ("/merged", StatusCode::OK, "/merged of axum"),
+        // Nobody is known to lead.
+        ("/led", StatusCode::SERVICE_UNAVAILABLE, "this replica does not lead"),
+    ] {
+        let request = Request::post(path).body(Body::from("what was sent")).unwrap();
+        let answer = app.clone().oneshot(request).await.unwrap();
+        assert_eq!(answer.status(), status, "{path}");
+        let text = answer.into_body().collect().await.unwrap().to_bytes();
+        assert!(std::str::from_utf8(&text).unwrap().contains(says), "{path}: {text:?}");
+    }
 }
