@@ -19,7 +19,6 @@ use common::{
 on_each_path!(
     whoever_listens_is_told_of_a_release_and_of_a_connection_made_anew,
     a_url_where_nobody_can_be_reached_costs_only_the_hints,
-    a_network_path_that_has_died_is_noticed_when_it_breaks,
     hints_may_be_dropped_outside_of_the_runtime,
 );
 
@@ -75,20 +74,28 @@ async fn a_url_where_nobody_can_be_reached_costs_only_the_hints(path: Path) {
     assert!(matches!(store.listen_url("postgres:///app"), Err(SetupError::NoHost)));
 }
 
-async fn a_network_path_that_has_died_is_noticed_when_it_breaks(path: Path) {
+/// It swallows everything, and nobody says so: the listener has to ask. It listens directly on every path.
+#[tokio::test]
+async fn a_network_path_that_has_died_is_noticed() {
+    let path = Path::Direct;
     let proxy = Proxy::start(path.server().addr()).unwrap();
-    let (store, _) = path.fresh_store().await;
-    let listening = store.clone().listen_url(&url_at(proxy.addr(), "postgres", "postgres"));
+    let (store, table) = path.fresh_store().await;
+    let listening = store.listen_url(&url_at(proxy.addr(), "postgres", "postgres"));
     let mut hints = listening.unwrap().session(&election()).hints();
     hint(&mut hints).await;
-    // It swallows everything, and nobody says so: the listener has to ask.
+    let mut admin = path.admin().await;
+    let listener = format!(
+        "SELECT coalesce(max(pid), 0) FROM pg_stat_activity WHERE query = 'LISTEN \"tenure:{table}\"'"
+    );
+    let first: i32 = value(&mut admin, listener.clone()).await;
+    assert_ne!(first, 0);
     proxy.black_hole();
-    let mut leader = Candidate::new("leader", &store);
-    lead_and_release(&mut leader).await;
     assert_eq!(in_time(Duration::from_secs(25), hints.next()).await, None);
-    proxy.cut();
     proxy.heal();
+    // One that had gone on would have nothing to tell.
     hint(&mut hints).await;
+    let others = format!("{listener} AND pid <> {first}");
+    assert_ne!(value::<i32>(&mut admin, others).await, 0, "the same connection");
 }
 
 async fn hints_may_be_dropped_outside_of_the_runtime(path: Path) {
