@@ -24,8 +24,8 @@ impl MysqlStore {
     /// - Several transactions may hold one term. A take-over, a step-down and a release wait, and say so in their errors.
     /// - Renewals pass, but for two cases in which they wait for the end of the transaction, so that the term ends at its
     ///   deadline if that takes too long: under `SERIALIZABLE`, where InnoDB locks whatever is looked at; and if the
-    ///   transaction's snapshot is so old that the lease in it has expired, or if the lease was ever renewed for a shorter
-    ///   time than before. So hold the term first, and keep the transaction much shorter than the lease.
+    ///   transaction's snapshot is so old that the lease in it has expired. So hold the term first, and keep the transaction
+    ///   much shorter than the lease.
     /// - It works for as long as the term [may finish](Term::may_finish), so also while a voluntary end waits for work.
     /// - If the holder freezes, its successors wait until the server ends the transaction. No setting that does this would
     ///   end with the transaction, so none is made here. Make it for the connections of your pool, in its
@@ -86,8 +86,8 @@ impl MysqlStore {
     /// not; roll back.** Before and after it, ask [`Term::may_finish`].
     ///
     /// It never makes renewals wait, except under `SERIALIZABLE`. In return it answers no row where
-    /// [`hold_term`](Self::hold_term) would look again: when the lease has expired in the snapshot of the transaction, or
-    /// was ever renewed for a shorter time than before. So let it be the first statement.
+    /// [`hold_term`](Self::hold_term) would look again: when the lease has expired in the snapshot of the transaction. So
+    /// let it be the first statement.
     #[must_use]
     pub fn hold_sql(&self, term: &Term) -> String {
         self.table().hold(term.election(), term.identity(), term.fence())

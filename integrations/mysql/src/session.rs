@@ -12,7 +12,7 @@ use crate::{
     error::{is_gone, store_error},
     link::{Link, Message},
     record,
-    table::{Table, may_cut},
+    table::Table,
 };
 
 /// The session of a [`MysqlStore`](crate::MysqlStore): one elector's own connection, opened when it is first used, and
@@ -25,13 +25,11 @@ pub struct MysqlSession {
     link: Link,
     table: Arc<Table>,
     election: ElectionName,
-    /// For how long the lease was last written here.
-    written: Option<Duration>,
 }
 
 impl MysqlSession {
     pub(crate) fn new(link: Link, table: Arc<Table>, election: ElectionName) -> Self {
-        Self { link, table, election, written: None }
+        Self { link, table, election }
     }
 
     /// Sends a message and reads its answer by `read`.
@@ -70,30 +68,17 @@ impl Session for MysqlSession {
 
     async fn acquire(&mut self, request: &AcquireRequest) -> Result<Outcome, StoreError> {
         let message = self.table.acquire(&self.election, request);
-        // Whatever becomes of this call, no earlier duration counts any more.
-        self.written = None;
-        let outcome = self.ask("acquire the lease of", &message, record::outcome).await?;
-        if let Outcome::Won(lease) = &outcome {
-            self.written = Some(lease.duration);
-        }
-        Ok(outcome)
+        self.ask("acquire the lease of", &message, record::outcome).await
     }
 
     async fn renew(&mut self, request: &RenewRequest) -> Result<Outcome, StoreError> {
-        let may_cut = may_cut(self.written.take(), request.duration);
-        let message = self.table.renew(&self.election, request, may_cut);
+        let message = self.table.renew(&self.election, request);
         let answer = self.link.ask(&message).await;
         match answer.and_then(|rows| record::outcome(&rows)) {
-            Ok(outcome) => {
-                if let Outcome::Won(lease) = &outcome {
-                    self.written = Some(lease.duration);
-                }
-                Ok(outcome)
-            }
             // The record went with its table, which is proof that the term is over. What someone has to mend shows at
             // the next look.
             Err(error) if is_gone(&error) => Ok(Outcome::Lost(None)),
-            Err(error) => Err(self.error("renew the lease of", error)),
+            outcome => outcome.map_err(|error| self.error("renew the lease of", error)),
         }
     }
 

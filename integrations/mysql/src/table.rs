@@ -17,8 +17,6 @@
 //! pass. The row repeats the fence of the term that may be held, since only what is locked is sure to be read as it is
 //! now, and not as it was when the transaction began.
 
-use std::time::Duration;
-
 use tenure::{
     ElectionName, Fence, Identity, Payload,
     store::{AcquireRequest, Observed, PlaceRequest, ReleaseRequest, RenewRequest, When},
@@ -101,8 +99,7 @@ impl Table {
             format!(
                 "CREATE TABLE IF NOT EXISTS {hold} (
     election    VARBINARY(255) NOT NULL PRIMARY KEY,
-    held_fence  BIGINT NULL,
-    cut_fence   BIGINT NULL
+    held_fence  BIGINT NULL
 ) ENGINE = InnoDB"
             ),
         ]
@@ -112,7 +109,7 @@ impl Table {
     pub(crate) fn look(&self) -> Message {
         let Self { name, hold, .. } = self;
         Message::look(format!(
-            "SELECT l.name, l.acquired_us, l.renewed_us, h.held_fence, h.cut_fence, {} \
+            "SELECT l.name, l.acquired_us, l.renewed_us, h.held_fence, {} \
              FROM {name} AS l LEFT JOIN {hold} AS h ON h.election = l.name LIMIT 0",
             record()
         ))
@@ -164,28 +161,19 @@ impl Table {
         }
     }
 
-    /// With `may_cut` if the lease may so far have been longer than what is asked: then a transaction that began before
-    /// this one can't be told by what it sees how long the lease is valid.
-    pub(crate) fn renew(
-        &self,
-        election: &ElectionName,
-        request: &RenewRequest,
-        may_cut: bool,
-    ) -> Message {
+    /// Leaves the second table alone, and so passes whoever holds the term.
+    pub(crate) fn renew(&self, election: &ElectionName, request: &RenewRequest) -> Message {
         let ours = ours(election, &request.holder, request.fence);
         let duration = micros(request.duration);
         let payload = request.payload.as_ref().map(Payload::as_bytes).map(bytes);
         let payload = payload.map_or(String::new(), |payload| format!(", l.payload = {payload}"));
-        let cut = may_cut
-            .then(|| self.cut(&format!("{ours} AND l.duration_us > {duration}"), request.fence));
         let set = format!(
             "{}, l.duration_us = {duration}, l.renewed_us = {NOW}, \
              l.expires_us = {NOW} + {duration}{payload}",
             next_version()
         );
         let valid = format!("{ours} AND l.expires_us > {NOW}");
-        let writing = [self.lock(&ours), self.update(&set, &valid), self.read(&named(election))];
-        Message::write(cut.into_iter().chain(writing))
+        Message::write([self.lock(&ours), self.update(&set, &valid), self.read(&named(election))])
     }
 
     pub(crate) fn release(&self, election: &ElectionName, request: &ReleaseRequest) -> Message {
@@ -267,14 +255,6 @@ impl Table {
         )
     }
 
-    fn cut(&self, condition: &str, fence: Fence) -> String {
-        let (Self { name, hold, .. }, fence) = (self, i64::from(fence));
-        format!(
-            "INSERT INTO {hold} (election, cut_fence) SELECT l.name, {fence} FROM {name} AS l WHERE {condition} \
-             ON DUPLICATE KEY UPDATE cut_fence = {fence}"
-        )
-    }
-
     /// Answers the version of the record if it meets the condition, and locks it.
     fn lock(&self, condition: &str) -> String {
         format!("SELECT l.version FROM {} AS l WHERE {condition} FOR UPDATE", self.name)
@@ -300,15 +280,14 @@ impl Table {
     }
 
     /// Answers a row, and keeps it locked, if the term may be held: it is that of the row now, and its lease is valid as
-    /// far as the transaction can see, to which a subquery adds no lock. What it sees may be old, but an old lease that is
-    /// still valid was only prolonged since, unless the row says that it was cut.
+    /// far as the transaction can see, to which a subquery adds no lock. What it sees may be old; but a lease is only ever
+    /// prolonged, and should it have run out, nobody can take it any more.
     pub(crate) fn hold(&self, election: &ElectionName, holder: &Identity, fence: Fence) -> String {
         let (Self { name, hold, .. }, ours) = (self, ours(election, holder, fence));
         let fence = i64::from(fence);
         format!(
             "SELECT h.held_fence FROM {hold} AS h \
              WHERE h.election = {} AND h.held_fence = {fence} \
-               AND (h.cut_fence IS NULL OR h.cut_fence <> {fence}) \
                AND EXISTS (SELECT 1 FROM {name} AS l WHERE {ours} AND l.expires_us > {NOW}) \
              LOCK IN SHARE MODE",
             text(election.as_str())
@@ -379,9 +358,4 @@ fn ours(election: &ElectionName, holder: &Identity, fence: Fence) -> String {
         text(holder.as_str()),
         i64::from(fence)
     )
-}
-
-/// Whether a renewal for `asked` may make a lease shorter that was last written for `before`.
-pub(crate) fn may_cut(before: Option<Duration>, asked: Duration) -> bool {
-    before.is_none_or(|before| asked < before)
 }

@@ -36,8 +36,7 @@ CREATE TABLE {table} (
 ) ENGINE = InnoDB;
 CREATE TABLE {hold} (
     election    VARBINARY(255) NOT NULL PRIMARY KEY,
-    held_fence  BIGINT NULL,
-    cut_fence   BIGINT NULL
+    held_fence  BIGINT NULL
 ) ENGINE = InnoDB";
 
 /// Where the server comes from, and how the store is made.

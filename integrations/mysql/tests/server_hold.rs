@@ -14,7 +14,10 @@ use tenure::{
 use tenure_mysql::{MysqlSession, MysqlStore, sqlx};
 use tenure_testbed::Mariadb;
 
-use common::{Candidate, LONG, admin, connect, election, execute, fresh_store, value, won};
+use common::{
+    Candidate, LONG, admin, connect, election, execute, fresh_store, lost, value, wait_for_a_lock,
+    won,
+};
 
 /// A whole elector that leads, with a lease so long that it does nothing by itself.
 struct Leader {
@@ -58,7 +61,6 @@ async fn renewals_pass_wherever_what_is_looked_at_is_not_locked() {
         let mut leader = Leader::of(&store).await;
         leader.session.limit_calls(Duration::from_millis(500));
         let renewal = leader.renewal(LONG);
-        won(leader.session.renew(&renewal).await.unwrap()); // whether it may be cut is known from here on
         let mut transaction = begin(isolation).await;
         store.hold_term(&mut transaction, &leader.term).await.unwrap();
         let renewed = leader.session.renew(&renewal).await;
@@ -66,6 +68,27 @@ async fn renewals_pass_wherever_what_is_looked_at_is_not_locked() {
         execute(&mut transaction, "COMMIT").await;
         won(leader.session.renew(&renewal).await.unwrap());
     }
+}
+
+/// A take-over that waits for the hold has no lock on the record yet.
+#[tokio::test]
+async fn renewals_pass_a_take_over_that_waits_for_the_hold() {
+    let (store, table) = fresh_store().await;
+    let mut leader = Leader::of(&store).await;
+    let renewal = leader.renewal(LONG);
+    let mut transaction = begin("REPEATABLE READ").await;
+    store.hold_term(&mut transaction, &leader.term).await.unwrap();
+
+    let mut rival = Candidate::new("rival", &store);
+    rival.session.limit_calls(Duration::from_secs(60));
+    let seen = rival.session.inspect().await.unwrap();
+    let claim = rival.claim_of(seen.as_ref());
+    let claiming = tokio::spawn(async move { rival.session.acquire(&claim).await });
+    wait_for_a_lock(&mut admin().await, &table).await;
+    won(leader.session.renew(&renewal).await.unwrap());
+    execute(&mut transaction, "COMMIT").await;
+    // What it saw is not there any more.
+    lost(claiming.await.unwrap().unwrap()).unwrap();
 }
 
 /// The lease that an old transaction sees has expired, and was renewed long ago.
@@ -121,7 +144,6 @@ async fn the_statement_for_other_drivers_answers_a_row_if_the_term_is_held() {
     let (store, _) = fresh_store().await;
     let mut leader = Leader::of(&store).await;
     let renewal = leader.renewal(LONG);
-    won(leader.session.renew(&renewal).await.unwrap());
     let hold = store.hold_sql(&leader.term);
     let ask = async |transaction: &mut MySqlConnection| {
         let answered = sqlx::query(AssertSqlSafe(hold.clone())).fetch_optional(transaction).await;
