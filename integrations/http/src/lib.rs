@@ -42,6 +42,7 @@
 //! | [`tenure-leader`](LEADER) | refusals of gRPC that tell who leads | the leader's payload, percent-encoded |
 
 mod cut;
+mod drain;
 mod fence_refusal;
 mod form;
 mod percent;
@@ -50,17 +51,20 @@ mod redirect;
 mod refusal;
 mod settings;
 mod stamp;
+mod view;
 
 use http::HeaderName;
 
 pub use self::{
     cut::Cut,
+    drain::{Drain, Patience},
     fence_refusal::FenceRefusal,
     form::Form,
     redirect::Redirect,
     refusal::Refusal,
     settings::{RefusalSettings, RetryAfter},
     stamp::{Stamp, StampError},
+    view::{LeadershipEvent, leadership_events, status_json, term_json},
 };
 
 /// The response header that says which answer this is: `refused`, `cut`, or a [reason](FenceRefusal::reason) of a
