@@ -60,7 +60,8 @@ impl NatsStore {
     /// the login wins.
     ///
     /// Of the options these are tenure's own, whatever was set: `event_callback`, `max_reconnects`, `connection_timeout`,
-    /// `subscription_capacity` and `ignore_discovered_servers`. A connection that broke is replaced by a new one, at the next call.
+    /// `subscription_capacity` and `ignore_discovered_servers`. A connection that broke is replaced by a new one, at the
+    /// next call.
     ///
     /// # Errors
     /// As [`new`](Self::new).

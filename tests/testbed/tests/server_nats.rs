@@ -1,5 +1,7 @@
 //! What the private NATS server promises, seen from outside.
 
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
 use std::{
     io::{BufRead, BufReader, Write},
     net::{SocketAddr, TcpStream},

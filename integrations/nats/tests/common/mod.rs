@@ -87,8 +87,14 @@ impl Admin {
         self.ask(&format!("STREAM.INFO.KV_{bucket}"), &json!({"subjects_filter": ">"})).await
     }
 
+    /// Emptied first: a server was seen to find the records of a bucket again when one of the same name was created right
+    /// after it had been deleted.
     pub(crate) async fn delete(&self, bucket: &str) {
-        self.ask(&format!("STREAM.DELETE.KV_{bucket}"), &json!({})).await;
+        self.ask(&format!("STREAM.PURGE.KV_{bucket}"), &json!({})).await;
+        let answer = self.ask(&format!("STREAM.DELETE.KV_{bucket}"), &json!({})).await;
+        // There is none any more, in any case.
+        let gone = answer["success"] == true || answer["error"]["err_code"] == 10059;
+        assert!(gone, "{answer}");
     }
 
     /// All keys that there are.
