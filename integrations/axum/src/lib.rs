@@ -50,7 +50,6 @@ mod events;
 mod original_uri;
 mod routes;
 mod term;
-mod view;
 
 pub use tenure_tower::{Drain, FenceHeader, LeaderOnlyLayer, RequireFence, RetryAfter};
 

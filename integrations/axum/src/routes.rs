@@ -1,19 +1,17 @@
 //! The three routes.
 
 use axum::{
-    Json, Router,
+    Router,
     body::Body,
     extract::State,
+    http::header::CONTENT_TYPE,
     response::{IntoResponse, Response},
     routing::get,
 };
 use tenure::Leadership;
-use tenure_http::Refusal;
+use tenure_http::{RefusalSettings, status_json, term_json};
 
-use crate::{
-    events::events,
-    view::{Leads, Report},
-};
+use crate::events::events;
 
 /// Routes that show what this replica knows about its election, whether it leads or not:
 ///
@@ -50,18 +48,19 @@ where
 }
 
 async fn report(State(leadership): State<Leadership>) -> Response {
-    Json(Report::from(&leadership.status())).into_response()
+    json(status_json(&leadership.status()))
 }
 
+/// A refusal that leaves the connection open, since who asks here asks again.
 async fn leader(State(leadership): State<Leadership>) -> Response {
-    let status = leadership.status();
-    match status.term() {
-        Some(term) => Json(Leads::from(&term)).into_response(),
-        None => {
-            let refusal = Refusal::new(status.election().clone(), status.lease_left());
-            refusal.to_response().map(Body::from)
-        }
+    match leadership.term() {
+        Some(term) => json(term_json(&term)),
+        None => RefusalSettings::new().refusal(&leadership).to_response().map(Body::from),
     }
+}
+
+fn json(text: String) -> Response {
+    ([(CONTENT_TYPE, "application/json")], text).into_response()
 }
 
 #[cfg(test)]
@@ -70,7 +69,7 @@ mod tests {
 
     use axum::{
         body::BodyDataStream,
-        http::{Request, StatusCode, header::CONTENT_TYPE},
+        http::{Request, StatusCode},
     };
     use futures::StreamExt;
     use serde_json::{Value, json};

@@ -12,9 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 use pin_project_lite::pin_project;
 use tenure::{EndWake, InFlight, Term, TermEnded};
-use tenure_http::{Cut, Form};
-
-use crate::{Drain, drain::Patience};
+use tenure_http::{Cut, Drain, Form, Patience};
 
 /// What a [`LeaderBody`] fails with: the error of the body inside, or [`TermEnded`](tenure::TermEnded).
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -98,7 +96,7 @@ where
             StateProj::Leading { body, .. } if body.is_end_stream() => None,
             StateProj::Leading { mut body, wake, patience, form, in_flight } => {
                 let term = in_flight.term();
-                patience.begin(term, || body.size_hint());
+                patience.begin(term, || body.size_hint().exact());
                 let polled = patience.poll_with(term, cx, |cx| {
                     in_flight.poll_with(wake, cx, |cx| body.as_mut().poll_frame(cx))
                 });

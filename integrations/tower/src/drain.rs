@@ -1,220 +1,120 @@
-//! What becomes of streams while a hand-over waits for requests in flight.
+//! Tests of what a hand-over does to streams.
 
-use std::{
-    future::{Future, Pending, pending},
-    pin::Pin,
-    task::{Context, Poll},
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use futures::{FutureExt, stream};
+use http::{Request, Response};
+use http_body::{Body, Frame};
+use http_body_util::{BodyExt, Full, StreamBody};
+use tenure::{Leadership, TermEnd, TermEnded};
+use tenure_http::{Drain, REASON};
+use tower::{ServiceBuilder, ServiceExt};
+
+use crate::{
+    BoxError, LeaderBody, LeaderOnlyLayer,
+    test_helpers::{Replica, fed, grpc_request, promptly, request},
 };
 
-use http_body::SizeHint;
-use tenure::{LeaderOnly, Term, TermEnded};
-
-/// What a voluntary end of the term (resigning, shutting down) does to responses that are being sent.
-///
-/// Handlers, and bodies whose length is known, are always left to finish, up to the elector's `drain_timeout`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Drain {
-    /// Streams are left to finish as well: the default.
-    #[default]
-    Finish,
-    /// Streams are cut when the term is *cancelled*, for services whose streams never end by themselves.
-    ///
-    /// A stream is a body whose length is not known beforehand. One that has not begun by then may go on for as long as it
-    /// has something to send and need not wait: it may be the short answer of a request that the hand-over waited for.
-    Cut,
-}
-
-/// For how long a body goes on once its term is cancelled.
-#[derive(Debug)]
-pub(crate) enum Patience {
-    UntilEnded,
-    /// To be found out when the body is polled first.
-    Undecided,
-    /// It began when the term had been cancelled already.
-    UntilItWaits,
-    UntilCancelled(Pin<Box<Watch>>),
-}
-
-/// Notices that the term is cancelled.
-type Watch = LeaderOnly<Pending<()>>;
-
-impl Patience {
-    pub(crate) fn new(drain: Drain) -> Self {
-        match drain {
-            Drain::Finish => Self::UntilEnded,
-            Drain::Cut => Self::Undecided,
-        }
-    }
-
-    /// Decides, when a body is about to be polled, unless that was decided before.
-    pub(crate) fn begin(&mut self, term: &Term, size: impl FnOnce() -> SizeHint) {
-        if matches!(self, Self::Undecided) {
-            *self = match size().exact() {
-                Some(_) => Self::UntilEnded,
-                None if term.is_live() => Self::watching(term),
-                None => Self::UntilItWaits,
-            };
-        }
-    }
-
-    /// Polls a body, unless it has to be cut.
-    pub(crate) fn poll_with<T>(
-        &mut self,
-        term: &Term,
-        cx: &mut Context<'_>,
-        poll: impl FnOnce(&mut Context<'_>) -> Poll<Result<T, TermEnded>>,
-    ) -> Poll<Result<T, TermEnded>> {
-        if let Err(ended) = self.look(cx) {
-            return Poll::Ready(Err(ended));
-        }
-        let polled = poll(cx);
-        if polled.is_pending() && matches!(self, Self::UntilItWaits) {
-            *self = Self::watching(term);
-            if let Err(ended) = self.look(cx) {
-                return Poll::Ready(Err(ended));
-            }
-        }
-        polled
-    }
-
-    fn watching(term: &Term) -> Self {
-        Self::UntilCancelled(Box::pin(term.leader_only(pending())))
-    }
-
-    fn look(&mut self, cx: &mut Context<'_>) -> Result<(), TermEnded> {
-        match self {
-            Self::UntilCancelled(watch) => match watch.as_mut().poll(cx) {
-                Poll::Ready(done) => done,
-                Poll::Pending => Ok(()),
-            },
-            _ => Ok(()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::convert::Infallible;
-
-    use bytes::Bytes;
-    use futures::{FutureExt, stream};
-    use http::{Request, Response};
-    use http_body::{Body, Frame};
-    use http_body_util::{BodyExt, Full, StreamBody};
-    use tenure::{Leadership, TermEnd};
-    use tenure_http::REASON;
-    use tower::{ServiceBuilder, ServiceExt};
-
-    use super::*;
-    use crate::{
-        BoxError, LeaderBody, LeaderOnlyLayer,
-        test_helpers::{Replica, fed, grpc_request, promptly, request},
+/// The body that answers `request` on a leader that cuts streams.
+async fn body_of<B>(leadership: &Leadership, request: Request<()>, body: B) -> LeaderBody<B> {
+    let layer = LeaderOnlyLayer::new(leadership.clone()).drain(Drain::Cut);
+    let mut body = Some(body);
+    let inner = |_: Request<()>| {
+        std::future::ready(Ok::<_, Infallible>(Response::new(body.take().expect("called once"))))
     };
+    let service = ServiceBuilder::new().layer(layer).service_fn(inner);
+    service.oneshot(request).await.unwrap().into_body()
+}
 
-    /// The body that answers `request` on a leader that cuts streams.
-    async fn body_of<B>(leadership: &Leadership, request: Request<()>, body: B) -> LeaderBody<B> {
-        let layer = LeaderOnlyLayer::new(leadership.clone()).drain(Drain::Cut);
-        let mut body = Some(body);
-        let inner = |_: Request<()>| {
-            std::future::ready(Ok::<_, Infallible>(Response::new(
-                body.take().expect("called once"),
-            )))
-        };
-        let service = ServiceBuilder::new().layer(layer).service_fn(inner);
-        service.oneshot(request).await.unwrap().into_body()
-    }
+fn is_cut(frame: Option<Result<Frame<Bytes>, BoxError>>) -> bool {
+    let resigned = |error: BoxError| {
+        error.downcast_ref::<TermEnded>().map(TermEnded::reason) == Some(TermEnd::Resigned)
+    };
+    frame.is_some_and(|frame| frame.is_err_and(resigned))
+}
 
-    fn is_cut(frame: Option<Result<Frame<Bytes>, BoxError>>) -> bool {
-        let resigned = |error: BoxError| {
-            error.downcast_ref::<TermEnded>().map(TermEnded::reason) == Some(TermEnd::Resigned)
-        };
-        frame.is_some_and(|frame| frame.is_err_and(resigned))
-    }
+/// Never pends, and never ends.
+fn flood() -> impl Body<Data = Bytes, Error = Infallible> + Unpin {
+    StreamBody::new(stream::repeat_with(|| Ok(Frame::data(Bytes::from_static(b"more")))))
+}
 
-    /// Never pends, and never ends.
-    fn flood() -> impl Body<Data = Bytes, Error = Infallible> + Unpin {
-        StreamBody::new(stream::repeat_with(|| Ok(Frame::data(Bytes::from_static(b"more")))))
-    }
+#[tokio::test]
+async fn a_hand_over_cuts_streams_at_once_and_wakes_their_readers() {
+    let (replica, term) = Replica::leading().await;
+    let (feeder, inside) = fed();
+    let mut body = Box::pin(body_of(&replica.leadership, request(), inside).await);
+    feeder.feed(b"one");
+    assert!(body.frame().await.unwrap().is_ok());
 
-    #[tokio::test]
-    async fn a_hand_over_cuts_streams_at_once_and_wakes_their_readers() {
-        let (replica, term) = Replica::leading().await;
-        let (feeder, inside) = fed();
-        let mut body = Box::pin(body_of(&replica.leadership, request(), inside).await);
-        feeder.feed(b"one");
-        assert!(body.frame().await.unwrap().is_ok());
+    let resigned = replica.leadership.resign();
+    assert!(is_cut(promptly(body.frame()).await));
+    assert!(feeder.is_dropped(), "the body inside outlives the cut");
+    // The body itself is still here, but nothing of it is in flight.
+    promptly(resigned).await;
+    assert_eq!(term.end(), Some(TermEnd::Resigned));
+}
 
-        let resigned = replica.leadership.resign();
-        assert!(is_cut(promptly(body.frame()).await));
-        assert!(feeder.is_dropped(), "the body inside outlives the cut");
-        // The body itself is still here, but nothing of it is in flight.
-        promptly(resigned).await;
-        assert_eq!(term.end(), Some(TermEnd::Resigned));
-    }
+#[tokio::test]
+async fn a_stream_that_never_waits_is_cut_as_well() {
+    let (replica, _term) = Replica::leading().await;
+    let mut body = Box::pin(body_of(&replica.leadership, request(), flood()).await);
+    assert!(body.frame().await.unwrap().is_ok());
+    let resigned = replica.leadership.resign();
+    let cut = async {
+        while !is_cut(body.frame().await) {
+            tokio::task::yield_now().await
+        }
+    };
+    promptly(cut).await;
+    promptly(resigned).await;
+}
 
-    #[tokio::test]
-    async fn a_stream_that_never_waits_is_cut_as_well() {
-        let (replica, _term) = Replica::leading().await;
-        let mut body = Box::pin(body_of(&replica.leadership, request(), flood()).await);
-        assert!(body.frame().await.unwrap().is_ok());
-        let resigned = replica.leadership.resign();
-        let cut = async {
-            while !is_cut(body.frame().await) {
-                tokio::task::yield_now().await
-            }
-        };
-        promptly(cut).await;
-        promptly(resigned).await;
-    }
+#[tokio::test]
+async fn a_body_of_known_length_is_left_to_finish() {
+    let (replica, term) = Replica::leading().await;
+    let body = body_of(&replica.leadership, request(), Full::from("all of it")).await;
+    let resigned = replica.leadership.resign();
+    term.cancelled().await;
+    assert_eq!(body.collect().await.unwrap().to_bytes(), "all of it");
+    promptly(resigned).await;
+}
 
-    #[tokio::test]
-    async fn a_body_of_known_length_is_left_to_finish() {
-        let (replica, term) = Replica::leading().await;
-        let body = body_of(&replica.leadership, request(), Full::from("all of it")).await;
-        let resigned = replica.leadership.resign();
-        term.cancelled().await;
-        assert_eq!(body.collect().await.unwrap().to_bytes(), "all of it");
-        promptly(resigned).await;
-    }
+#[tokio::test]
+async fn a_short_answer_that_begins_during_the_hand_over_is_not_truncated() {
+    let (replica, term) = Replica::leading().await;
+    let frames = ["answer", ", at once"].map(|text| Ok::<_, Infallible>(Frame::data(text.into())));
+    let inside = StreamBody::new(stream::iter(frames));
+    let body = body_of(&replica.leadership, request(), inside).await;
+    let resigned = replica.leadership.resign();
+    term.cancelled().await;
+    assert_eq!(body.collect().await.unwrap().to_bytes(), "answer, at once");
+    promptly(resigned).await;
+}
 
-    #[tokio::test]
-    async fn a_short_answer_that_begins_during_the_hand_over_is_not_truncated() {
-        let (replica, term) = Replica::leading().await;
-        let frames =
-            ["answer", ", at once"].map(|text| Ok::<_, Infallible>(Frame::data(text.into())));
-        let inside = StreamBody::new(stream::iter(frames));
-        let body = body_of(&replica.leadership, request(), inside).await;
-        let resigned = replica.leadership.resign();
-        term.cancelled().await;
-        assert_eq!(body.collect().await.unwrap().to_bytes(), "answer, at once");
-        promptly(resigned).await;
-    }
+#[tokio::test]
+async fn a_stream_that_begins_during_the_hand_over_is_cut_when_it_waits() {
+    let (replica, term) = Replica::leading().await;
+    let (feeder, inside) = fed();
+    feeder.feed(b"one");
+    let mut body = Box::pin(body_of(&replica.leadership, request(), inside).await);
+    let resigned = replica.leadership.resign();
+    term.cancelled().await;
+    assert!(body.frame().await.unwrap().is_ok());
+    assert!(is_cut(body.frame().now_or_never().expect("it does not wait")));
+    promptly(resigned).await;
+}
 
-    #[tokio::test]
-    async fn a_stream_that_begins_during_the_hand_over_is_cut_when_it_waits() {
-        let (replica, term) = Replica::leading().await;
-        let (feeder, inside) = fed();
-        feeder.feed(b"one");
-        let mut body = Box::pin(body_of(&replica.leadership, request(), inside).await);
-        let resigned = replica.leadership.resign();
-        term.cancelled().await;
-        assert!(body.frame().await.unwrap().is_ok());
-        assert!(is_cut(body.frame().now_or_never().expect("it does not wait")));
-        promptly(resigned).await;
-    }
-
-    #[tokio::test]
-    async fn a_stream_of_grpc_ends_with_its_status() {
-        let (replica, _term) = Replica::leading().await;
-        let (_feeder, inside) = fed();
-        let mut body = Box::pin(body_of(&replica.leadership, grpc_request(), inside).await);
-        assert!(body.frame().now_or_never().is_none());
-        let _resigned = replica.leadership.resign();
-        let trailers = promptly(body.frame()).await.unwrap().unwrap().into_trailers().unwrap();
-        assert_eq!(trailers["grpc-status"], "14");
-        assert_eq!(trailers[REASON], "cut");
-        assert!(body.is_end_stream());
-        assert!(body.frame().await.is_none());
-    }
+#[tokio::test]
+async fn a_stream_of_grpc_ends_with_its_status() {
+    let (replica, _term) = Replica::leading().await;
+    let (_feeder, inside) = fed();
+    let mut body = Box::pin(body_of(&replica.leadership, grpc_request(), inside).await);
+    assert!(body.frame().now_or_never().is_none());
+    let _resigned = replica.leadership.resign();
+    let trailers = promptly(body.frame()).await.unwrap().unwrap().into_trailers().unwrap();
+    assert_eq!(trailers["grpc-status"], "14");
+    assert_eq!(trailers[REASON], "cut");
+    assert!(body.is_end_stream());
+    assert!(body.frame().await.is_none());
 }

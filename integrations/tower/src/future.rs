@@ -11,9 +11,9 @@ use http::Response;
 use http_body_util::Full;
 use pin_project_lite::pin_project;
 use tenure::{EndWake, InFlight, Term};
-use tenure_http::{Cut, Form};
+use tenure_http::{Cut, Drain, Form};
 
-use crate::{Drain, LeaderBody};
+use crate::LeaderBody;
 
 pin_project! {
     /// The future of a [`LeaderOnlyService`](crate::LeaderOnlyService): `F` is the inner service's, `G` that of what

@@ -2,10 +2,10 @@
 
 use http::{Extensions, Response, Uri, request::Parts};
 use tenure::Leadership;
-use tenure_http::{Refusal, RefusalSettings, RetryAfter};
+use tenure_http::{Drain, Refusal, RefusalSettings, RetryAfter};
 use tower_layer::Layer;
 
-use crate::{Drain, LeaderOnlyService, OnReject, Otherwise, RedirectToLeader, Unavailable};
+use crate::{LeaderOnlyService, OnReject, Otherwise, RedirectToLeader, Unavailable};
 
 /// Wraps services so that they are called only while this replica leads. [The crate's page](crate) says what happens
 /// to a request.

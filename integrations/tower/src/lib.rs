@@ -140,6 +140,7 @@
 //! [tower]: https://docs.rs/tower
 
 mod body;
+#[cfg(test)]
 mod drain;
 mod fence_header;
 mod future;
@@ -152,11 +153,10 @@ mod service;
 use tenure::Term;
 #[cfg(doc)]
 use tenure_http::Cut;
-pub use tenure_http::{Refusal, RetryAfter};
+pub use tenure_http::{Drain, Refusal, RetryAfter};
 
 pub use self::{
     body::{BoxError, LeaderBody},
-    drain::Drain,
     fence_header::{FenceHeader, FenceHeaderService},
     future::LeaderFuture,
     layer::LeaderOnlyLayer,
