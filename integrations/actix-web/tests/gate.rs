@@ -1,5 +1,7 @@
 //! Requests through the middleware, without a server.
 
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
 use std::{
     future::{Future, pending, poll_fn},
     pin::{Pin, pin},
