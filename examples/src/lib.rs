@@ -3,6 +3,7 @@
 //!
 //! The README of the project is compiled here too: its example runs with the tests of this package.
 
+pub mod actix_replica;
 pub mod args;
 #[cfg(unix)]
 pub mod failover;
