@@ -8,18 +8,15 @@
 
 use std::{
     env,
-    error::Error,
     io::{BufRead, BufReader, Read},
     process::{Child, Command, ExitCode, Stdio},
     time::{Duration, Instant},
 };
 
-use tenure::{Candidacy, DynStore, ElectionName, Elector, Store};
-use tenure_postgres::PostgresStore;
-use tenure_sqlite::SqliteStore;
+use tenure::{Candidacy, DynStore, ElectionName, Elector};
+use tenure_benches::Failure;
+use tenure_config::connect;
 use tenure_testbed::Postgres;
-
-type Failure = Box<dyn Error + Send + Sync>;
 
 const LEASE: Duration = Duration::from_secs(3);
 const RUNS: usize = 15;
@@ -45,13 +42,6 @@ fn main() -> Result<ExitCode, Failure> {
         kept &= runtime.block_on(measure(name, url))?;
     }
     Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn connect(url: &str) -> Result<DynStore, Failure> {
-    Ok(match url.starts_with("sqlite:") {
-        true => SqliteStore::new(url)?.into_dyn(),
-        false => PostgresStore::new(url)?.into_dyn(),
-    })
 }
 
 fn candidate(store: &DynStore, election: &str) -> Result<Candidacy, Failure> {

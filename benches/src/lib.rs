@@ -11,6 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// Why a bench could not be run.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
 /// Each side is timed this often; the fastest round counts, since noise only ever adds.
 const ROUNDS: usize = 200;
 /// About how long one round of one side takes.

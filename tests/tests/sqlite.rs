@@ -9,6 +9,7 @@ use tenure_postgres::sqlx::query_as;
 use tenure_tests::{Stamp, faults::Faulty};
 
 run_all!(shared: SqliteFile::new(), own: SqliteFile::new());
+run_all!(clocked: SqliteFile::new());
 
 /// A wall clock that is set forward would let a lease that is still relied on run out. The row says when it was renewed,
 /// on the clock on which all deadlines stand.

@@ -161,9 +161,9 @@ impl Writer {
 
     async fn line(&mut self) -> Result<String, FencingError> {
         let silent = FencingError::Silent { expected: "anything" };
-        match time::timeout(LIMIT, self.stdout.next_line()).await {
-            Ok(line) => line?.ok_or(silent),
-            Err(_) => Err(silent),
+        tokio::select! {
+            line = self.stdout.next_line() => line?.ok_or(silent),
+            () = time::sleep(LIMIT) => Err(silent),
         }
     }
 
@@ -176,8 +176,9 @@ impl Writer {
     /// Its standard input ends, and so does it.
     async fn end(mut self) -> Result<(), FencingError> {
         drop(self.stdin);
-        let ended = time::timeout(LIMIT, self.child.wait()).await;
-        ended.map_err(|_| FencingError::Silent { expected: "its end" })??;
-        Ok(())
+        tokio::select! {
+            ended = self.child.wait() => Ok(ended.map(drop)?),
+            () = time::sleep(LIMIT) => Err(FencingError::Silent { expected: "its end" }),
+        }
     }
 }

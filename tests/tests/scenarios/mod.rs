@@ -56,7 +56,6 @@ macro_rules! run_all {
         run_all!(@on $shared;
             crash::a_killed_leader_is_followed_when_its_lease_runs_out,
             crash::a_frozen_leader_finds_its_term_over_when_it_wakes,
-            crash::a_lease_that_has_expired_is_taken_by_a_fresh_candidate_at_once,
             crash::candidates_with_different_leases_are_safe_beside_each_other,
             hand_over::admitted_work_finishes_before_the_successor_starts,
             hand_over::a_resigned_leader_hands_over_and_contends_again_later,
@@ -74,6 +73,12 @@ macro_rules! run_all {
             administration::a_leader_whose_table_was_dropped_steps_down_until_it_is_back,
         );
     };
+    // What only a store with a clock can give.
+    (clocked: $ground:expr $(,)?) => {
+        run_all!(@on $ground;
+            crash::a_lease_that_has_expired_is_taken_by_a_fresh_candidate_at_once,
+        );
+    };
     (@on $ground:expr; $($module:ident::$name:ident),* $(,)?) => {
         $(
             #[test]
@@ -89,9 +94,9 @@ pub(crate) fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// The timings that follow from these settings.
+/// The timings that follow from these settings, on their store.
 pub(crate) fn timing(settings: &Settings) -> Timing {
-    Timing::builder().lease_duration(settings.lease).build().unwrap()
+    *settings.elector().unwrap().build().unwrap().timing()
 }
 
 /// Recognizes the end of a term.

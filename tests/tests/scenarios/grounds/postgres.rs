@@ -2,11 +2,11 @@
 
 use std::sync::OnceLock;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tenure_postgres::sqlx::{
     ConnectOptions, Connection, PgConnection, postgres::PgConnectOptions, raw_sql,
 };
-use tenure_testbed::Postgres;
+use tenure_testbed::{PgBouncer, Postgres};
 
 use super::super::{Ground, Hang, runtime};
 
@@ -55,5 +55,38 @@ impl Hang for Stopped<'_> {}
 impl Drop for Stopped<'_> {
     fn drop(&mut self) {
         self.0.cont();
+    }
+}
+
+/// A private PostgreSQL server behind a pooler of transactions. Candidates listen for hints on the direct way.
+pub(crate) struct PooledPostgres {
+    pooler: PgBouncer,
+    server: PostgresServer,
+}
+
+impl PooledPostgres {
+    pub(crate) fn new() -> Self {
+        let server = PostgresServer::new();
+        Self { pooler: PgBouncer::start(&server.0).unwrap(), server }
+    }
+
+    /// The one that all tests of this program share that leave it alone. It goes away with the process.
+    pub(crate) fn shared() -> &'static Self {
+        static SERVER: OnceLock<PooledPostgres> = OnceLock::new();
+        SERVER.get_or_init(Self::new)
+    }
+}
+
+impl Ground for PooledPostgres {
+    fn config(&self) -> Value {
+        json!({"url": self.pooler.url(), "listen_url": self.server.0.url()})
+    }
+
+    fn hang(&self) -> Box<dyn Hang + '_> {
+        self.server.hang()
+    }
+
+    fn drop_schema(&self) {
+        self.server.drop_schema();
     }
 }
