@@ -9,8 +9,11 @@ pub mod args;
 pub mod failover;
 #[cfg(unix)]
 pub mod fencing;
+pub mod grpc;
+pub mod proxy;
 pub mod replica;
 pub mod signals;
+pub mod websocket;
 
 use std::{error::Error, process::ExitCode};
 

@@ -70,12 +70,23 @@ impl Answer {
     }
 }
 
+/// Serves [`app`].
+///
+/// # Errors
+/// As [`serve`].
+pub async fn run(args: &ReplicaArgs) -> Result<(), ReplicaError> {
+    serve(args, app).await
+}
+
 /// Serves until SIGTERM or SIGINT, then hands over: requests in flight are finished, the lease is released, connections
 /// are closed. The first line on stdout is `listening on URL as IDENTITY`.
 ///
 /// # Errors
 /// [`ReplicaError`] if it cannot start, or if work would not stop.
-pub async fn run(args: &ReplicaArgs) -> Result<(), ReplicaError> {
+pub async fn serve(
+    args: &ReplicaArgs,
+    app: impl FnOnce(&Leadership) -> Router,
+) -> Result<(), ReplicaError> {
     let mut stop = StopSignal::listen()?;
     let mut config = args.election.to_config("example", "memory:")?;
     let store = config.store()?;
@@ -113,13 +124,18 @@ pub async fn run(args: &ReplicaArgs) -> Result<(), ReplicaError> {
 
 /// The service: three routes for the leader only, and what every replica answers.
 pub fn app(leadership: &Leadership) -> Router {
+    jobs()
+        .route_layer(LeaderOnlyLayer::new(leadership.clone()).advertise_leader())
+        .route("/", get(async || "POST /jobs is for the leader; GET /leadership says who leads\n"))
+        .merge(tenure_axum::routes(leadership.clone()))
+}
+
+/// What the leader does.
+pub(crate) fn jobs() -> Router {
     Router::new()
         .route("/jobs", post(create_job))
         .route("/slow", get(slow))
         .route("/stream", get(stream))
-        .route_layer(LeaderOnlyLayer::new(leadership.clone()).advertise_leader())
-        .route("/", get(async || "POST /jobs is for the leader; GET /leadership says who leads\n"))
-        .merge(tenure_axum::routes(leadership.clone()))
 }
 
 async fn create_job(Extension(term): Extension<Term>) -> Json<Answer> {
