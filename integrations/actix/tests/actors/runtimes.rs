@@ -204,3 +204,30 @@ async fn an_actor_may_say_itself_when_it_is_ready() {
     })
     .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_actor_that_nobody_writes_to_lives_as_long_as_its_supervisor_is_polled() {
+    let (log, census) = (Log::default(), Census::default());
+    let supervised = |leadership| {
+        let (log, census) = (log.clone(), census.clone());
+        LeaderSupervisor::new(leadership).run(move |term| Worker::new(term, &log, &census))
+    };
+    on_stage(async {
+        let candidacy = paused().build().unwrap().spawn();
+        let supervisor = actix::spawn(supervised(candidacy.leadership()));
+        log.says("started").await;
+        // Far longer than it would take to notice that there is no address.
+        tokio::time::sleep(LEASE).await;
+        assert_eq!(census.alive(), 1);
+        supervisor.abort();
+        assert!(supervisor.await.unwrap_err().is_cancelled());
+        assert_eq!(log.take(), ["started", "stopping while live", "stopped", "dropped"]);
+
+        let supervisor = actix::spawn(supervised(candidacy.leadership()));
+        log.says("started").await;
+        candidacy.shutdown().await.unwrap();
+        supervisor.await.unwrap();
+        assert_eq!(log.take(), ["started", "stopping while cancelled", "stopped", "dropped"]);
+    })
+    .await;
+}
