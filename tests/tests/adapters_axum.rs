@@ -138,6 +138,24 @@ async fn routes_added_afterwards_are_served_by_every_replica() {
     assert_eq!(leader.headers()[REASON], "refused");
 }
 
+/// The table in the documentation of the layer.
+#[tokio::test]
+async fn what_a_standby_answers_depends_on_where_the_layer_is() {
+    let gate = LeaderOnlyLayer::new(
+        Elector::builder("axum", MemoryStore::new()).build().unwrap().leadership(),
+    );
+    let routed = || Router::new().route("/job", get(fence));
+    for (app, [route, path, method]) in [
+        (routed().route_layer(gate.clone()), [503, 404, 503]),
+        (routed().layer(gate.clone()), [503, 503, 503]),
+        (Router::new().route("/job", get(fence).route_layer(gate)), [503, 404, 405]),
+    ] {
+        assert_eq!(call(app.clone(), "GET", "/job").await.status(), route);
+        assert_eq!(call(app.clone(), "GET", "/no-such-path").await.status(), path);
+        assert_eq!(call(app, "POST", "/job").await.status(), method);
+    }
+}
+
 /// `nest` strips its prefix before a layer inside sees the request.
 #[tokio::test]
 async fn redirects_from_nested_routers_keep_the_prefix() {
