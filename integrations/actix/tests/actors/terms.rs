@@ -2,9 +2,10 @@
 
 use std::{rc::Rc, thread, time::Duration};
 
-use actix::{Actor, AsyncContext, Context, Handler, Message};
+use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
 use tenure::{Elector, MemoryStore, TermEnd};
 use tenure_actix::{LeaderContext, LeaderSendError, LeaderSupervisor};
+use tokio::sync::oneshot;
 
 use super::{Ask, Census, LEASE, Log, Say, WhichTerm, Worker, by_hand, on_stage, paused};
 
@@ -198,21 +199,21 @@ impl Handler<Say> for Ending {
     }
 }
 
-/// Answers `stopping` with `Continue`, after which actix handles what is queued.
-struct Stubborn(Worker);
+/// Answers `stopping` with `Continue`, after which actix handles what is queued. Gives its own address away.
+struct Stubborn {
+    worker: Worker,
+    address: Option<oneshot::Sender<Addr<Self>>>,
+}
 
 impl Actor for Stubborn {
     type Context = Context<Self>;
 
     fn started(&mut self, context: &mut Context<Self>) {
-        let own = context.address();
-        context.wait(actix::fut::wrap_future::<_, Self>(std::future::pending()));
-        // Queued behind the wait.
-        (0..3).for_each(|_| own.do_send(Say("drained")));
+        let _ = self.address.take().map(|address| address.send(context.address()));
     }
 
     fn stopping(&mut self, _: &mut Context<Self>) -> actix::Running {
-        self.0.log.say("vetoed");
+        self.worker.log.say("vetoed");
         actix::Running::Continue
     }
 }
@@ -221,24 +222,32 @@ impl Handler<Say> for Stubborn {
     type Result = ();
 
     fn handle(&mut self, say: Say, _: &mut Context<Self>) {
-        self.0.log.say(say.0);
+        self.worker.log.say(say.0);
     }
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn veto_in_stopping_drains_nothing() {
     let (log, census) = (Log::default(), Census::default());
     on_stage(async {
-        let candidacy = paused().build().unwrap().spawn();
-        let stubborn = {
+        let (elector, hand) = by_hand();
+        let candidacy = elector.build().unwrap().spawn();
+        let (give, address) = oneshot::channel();
+        let mut give = Some(give);
+        let _stubborn = {
             let log = log.clone();
-            LeaderSupervisor::new(candidacy.leadership())
-                .start(move |term| Stubborn(Worker::new(term, &log, &census)))
+            LeaderSupervisor::new(candidacy.leadership()).start(move |term| Stubborn {
+                worker: Worker::new(term, &log, &census),
+                address: give.take(),
+            })
         };
-        stubborn.wait_leading().await.unwrap();
-        tokio::task::yield_now().await;
-        candidacy.resign().await;
-        assert_eq!(log.take(), ["vetoed", "dropped"]);
+        let address = address.await.unwrap();
+        address.send(Say("while it leads")).await.unwrap();
+        hand.advance(LEASE);
+        // Nobody else has run since.
+        (0..3).for_each(|_| address.do_send(Say("drained")));
+        log.says("dropped").await;
+        assert_eq!(log.take()[..3], ["while it leads", "vetoed", "dropped"]);
     })
     .await;
 }
