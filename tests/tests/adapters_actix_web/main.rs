@@ -116,6 +116,10 @@ async fn answer(address: SocketAddr, asked: http::request::Builder) -> Answer {
     head.headers.remove("date");
     // Which methods a path has, axum adds to every answer to another method.
     head.headers.remove("allow");
+    if head.version == http::Version::HTTP_10 {
+        // Closed anyway, so that actix-web does not say it.
+        head.headers.remove("connection");
+    }
     let headers = head
         .headers
         .iter()
