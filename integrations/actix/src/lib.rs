@@ -10,7 +10,8 @@
 //!   actor that stops by itself or panics is made anew, after a delay; the message that it died of is lost, those behind it
 //!   go to the next value. There are never two values at once.
 //! - **cancelled** (a hand-over has begun): messages are refused. Those that were accepted are handled; then the actor is
-//!   stopped, with its `stopping` and `stopped` hooks, before the lease is given back. An idle actor is stopped at once.
+//!   stopped, with its `stopping` and `stopped` hooks, before the lease is given back. An idle actor is stopped at once, also
+//!   if requests that a hand-over lets finish would still have written to it: they are refused like everybody.
 //! - **ended** (or the `drain_timeout` has passed): the actor is not polled again. Its hooks run, and it is dropped with
 //!   its futures, with the tasks that it has spawned, and with the messages that it has not seen. After an end that nobody
 //!   wanted the hooks come after the term: they should write nothing. [`Term::end`] tells.
