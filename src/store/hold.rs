@@ -24,11 +24,11 @@ pub enum Hold {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HoldError {
-    /// The term is over here; the database was not asked.
+    /// The term is over here: it was before the database was asked, or ended while it waited for a lock.
     #[error("the term has ended ({0}): roll back")]
     Ended(TermEnd),
     /// The term is not current on the server: its lease expired, was released, taken over, or is gone.
-    #[error("the term with fence {} is not current on the server: roll back", i64::from(*.fence))]
+    #[error("the term with fence {fence} is not current on the server: roll back")]
     NotCurrent {
         /// The fence of the term that was to be held.
         fence: Fence,

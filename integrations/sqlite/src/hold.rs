@@ -22,7 +22,7 @@ pub(crate) async fn hold_term(
     if let Some(end) = term.end() {
         return Err(HoldError::Ended(end));
     }
-    let attempt = format!("hold the term of {:?}", term.election());
+    let attempt = format!("hold the term of {:?} with fence {}", term.election(), term.fence());
     let failed = |error| store_error(&attempt, table, source, error);
     if !is_in_transaction(connection).await.map_err(failed)? {
         return Err(HoldError::NotInTransaction);
@@ -30,7 +30,8 @@ pub(crate) async fn hold_term(
     let now = Reading::now();
     let held = table.hold(term, now).fetch_optional(&mut *connection).await.map_err(failed)?;
     if held.is_some() {
-        return Ok(());
+        // The wait for the lock may have outlived the term.
+        return term.end().map_or(Ok(()), |end| Err(HoldError::Ended(end)));
     }
     let rows = table.inspect(term.election()).fetch_all(connection).await;
     let current = rows.and_then(|rows| record::found(&rows, now)).map_err(failed)?;

@@ -181,7 +181,7 @@ impl SqliteStore {
     /// ```
     ///
     /// # Errors
-    /// - [`HoldError::Ended`]: the term is over here; the database was not asked.
+    /// - [`HoldError::Ended`]: the term is over here; the database was not asked, or had others to wait for.
     /// - [`HoldError::NotCurrent`]: its lease expired, was released, taken over, deposed, or is gone.
     /// - [`HoldError::NotInTransaction`]: none is open on the connection, so that nothing would be held.
     /// - [`HoldError::Store`]: retryable if others were writing for longer than the connection's `busy_timeout`, or have
@@ -203,7 +203,8 @@ impl SqliteStore {
     /// transaction, on the file in which the leases are. It answers one row if the term is held. If it answers none, or
     /// fails, roll back; its failures are those of any writing statement.
     ///
-    /// It is made for one transaction: it carries the time at which it was made. Ask [`Term::may_finish`] first.
+    /// It is made for one transaction: it carries the time at which it was made. Ask [`Term::may_finish`] before it and
+    /// after it.
     #[must_use]
     pub fn hold_sql(&self, term: &Term) -> String {
         self.table.hold_sql(term, Reading::now())

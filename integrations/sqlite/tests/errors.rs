@@ -9,7 +9,7 @@ use sqlx::{
 };
 use tempfile::TempDir;
 use tenure::{
-    Candidacy, ElectionName, Elector, Identity, Store, StoreError, Term,
+    Candidacy, ElectionName, Elector, Identity, Store, StoreError, Term, TermEnd,
     store::{AcquireRequest, HoldError, Observed, Outcome, Session},
 };
 use tenure_sqlite::{SqliteError, SqliteStore};
@@ -133,6 +133,28 @@ async fn without_a_transaction_nothing_is_held() {
     assert!(matches!(held, Err(HoldError::NotInTransaction)), "{held:?}");
     // Nothing was left open either.
     sqlx::raw_sql("BEGIN; COMMIT").execute(&mut connection).await.unwrap();
+}
+
+/// By its own reading of the clock, from before the wait, the lease would still be valid.
+#[tokio::test]
+async fn a_term_that_ends_while_its_hold_waits_for_the_lock_is_not_held() {
+    let database = Database::new().await;
+    let elector = Elector::builder(election(), database.store.clone());
+    let candidacy = elector.lease_duration(Duration::from_secs(3)).build().unwrap().spawn();
+    let term = candidacy.leadership().leading().await.unwrap();
+    let patient = database.options().busy_timeout(Duration::from_secs(60));
+    let mut connection = SqliteConnection::connect_with(&patient).await.unwrap();
+    let mut transaction = connection.begin().await.unwrap();
+
+    let mut other = database.connection().await;
+    let writing = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let (held, ()) = tokio::join!(database.store.hold_term(&mut transaction, &term), async {
+        term.ended().await;
+        // It would claim the lease for its next term.
+        candidacy.shutdown().await.unwrap();
+        writing.commit().await.unwrap();
+    });
+    assert!(matches!(held, Err(HoldError::Ended(TermEnd::Expired))), "{held:?}");
 }
 
 /// As another driver would use it, in a transaction that this one knows nothing of.
