@@ -106,11 +106,7 @@ impl MysqlStore {
     }
 
     fn hold_failed(&self, term: &Term, error: sqlx::Error) -> HoldError {
-        let attempt = format!(
-            "hold the term of {:?} with fence {}",
-            term.election(),
-            i64::from(term.fence())
-        );
+        let attempt = format!("hold the term of {:?} with fence {}", term.election(), term.fence());
         HoldError::Store(describe(&attempt, self.table(), "the transaction's server", error))
     }
 }

@@ -247,7 +247,7 @@ impl Link {
     pub(crate) async fn take(&mut self) -> Result<(Taken<'_, Connection>, bool), NatsError> {
         self.slot.retain(|connection| !connection.is_spent());
         let was_idle = !self.slot.is_empty();
-        let connect = self.source.connect(self.limit * 3 / 4);
+        let connect = self.source.connect(self.patience());
         Ok((self.slot.take_or(connect).await?, was_idle))
     }
 }

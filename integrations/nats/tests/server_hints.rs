@@ -77,7 +77,7 @@ async fn a_watch_comes_back_after_its_connection_broke_and_after_a_restart() {
     }
 }
 
-/// W15, and a storm of 587 consumers that somebody had to clean up.
+/// A watch that comes back at once each time makes a storm, and leaves a consumer behind each time.
 #[tokio::test]
 async fn a_watch_that_breaks_again_and_again_comes_back_ever_more_rarely_and_leaves_nothing() {
     for server in [old(), current()] {

@@ -16,7 +16,9 @@ impl PostgresStore {
     ///
     /// - The transaction may be at any isolation level, and go through a pooler. If it took its snapshot before the lease
     ///   was taken over, deposed or released, the stricter levels answer with a serialization failure, which is retryable
-    ///   as they always are. If the lease has only expired since, they may hold it: nobody took over, and nobody can.
+    ///   as they always are. If the lease has only expired since, they may hold it: nobody took over, and nobody can. If it
+    ///   was renewed since, they do not see that, and answer [`HoldError::NotCurrent`] once the lease that they see would
+    ///   have run out. So hold the term first.
     /// - Renewals pass, and several transactions may hold one term. A take-over, a step-down and a release wait, and say so
     ///   in their errors, so keep the transaction much shorter than the lease.
     /// - It works for as long as the term [may finish](Term::may_finish), so also while a voluntary end waits for work.
@@ -101,11 +103,7 @@ impl PostgresStore {
     }
 
     fn hold_failed(&self, term: &Term, error: sqlx::Error) -> HoldError {
-        let attempt = format!(
-            "hold the term of {:?} with fence {}",
-            term.election(),
-            i64::from(term.fence())
-        );
+        let attempt = format!("hold the term of {:?} with fence {}", term.election(), term.fence());
         HoldError::Store(store_error(&attempt, self.table(), self.source(), error))
     }
 }
