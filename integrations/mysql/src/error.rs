@@ -10,6 +10,8 @@ use crate::{link::Source, table::Table};
 
 /// What MySQL or MariaDB, or the driver, said: the source of every [`StoreError`] that one of them caused.
 ///
+#[doc = include_str!("errors.md")]
+///
 /// ```
 /// use std::error::Error;
 /// use tenure::StoreError;
@@ -216,6 +218,20 @@ mod tests {
     #[test]
     fn each_number_stands_once_and_in_its_place() {
         assert!(BY_NUMBER.is_sorted_by(|(one, ..), (next, ..)| one < next));
+    }
+
+    /// Write what this expects into the file, and read it.
+    #[test]
+    fn the_documents_table_is_that_of_the_code() {
+        let rows = BY_NUMBER.iter().map(|&(number, kind, advice)| {
+            let passes = if kind == Fatal { "no" } else { "yes" };
+            let advice =
+                advice.replace("{table}", "the table").replace("{hold}", "its `_hold` table");
+            format!("| {number} | {passes} | {advice} |\n")
+        });
+        let expected: String = rows.collect();
+        let documented = include_str!("errors.md");
+        assert!(documented.contains(&expected), "expected in errors.md:\n{expected}");
     }
 
     #[test]

@@ -18,6 +18,7 @@
 //! - **Followers only read**: looking at a lease and losing one write nothing, not even to the logs.
 //! - **Fenced writes**: [`hold_term`](MysqlStore::hold_term) holds a term inside a transaction of yours, while the leader's
 //!   renewals pass. For this there is a second table beside the first, with one row for each election.
+//! - **Errors say what to do**, and whether they pass by themselves: [`MysqlError`] has the table.
 //! - **No hints**: neither server can tell a client that something has changed without a connection that does nothing but
 //!   wait for it. A hand-over takes as long as the others take to look: `retry_period`, or what is left of the lease.
 //!

@@ -13,6 +13,8 @@ use crate::{bucket::BucketError, link::Source, value::ValueError};
 
 /// What NATS, the driver, or a look at the bucket said: the source of every [`StoreError`] that one of them caused.
 ///
+#[doc = include_str!("errors.md")]
+///
 /// ```
 /// use std::error::Error;
 /// use tenure::StoreError;
@@ -272,6 +274,18 @@ mod tests {
     #[test]
     fn no_code_is_listed_twice() {
         assert!(BY_CODE.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+
+    /// Write what this expects into the file, and read it.
+    #[test]
+    fn the_documents_table_is_that_of_the_code() {
+        let rows = BY_CODE.iter().map(|&(code, kind, advice)| {
+            let passes = if kind == Fatal { "no" } else { "yes" };
+            format!("| {code} | {passes} | {advice} |\n")
+        });
+        let expected: String = rows.collect();
+        let documented = include_str!("errors.md");
+        assert!(documented.contains(&expected), "expected in errors.md:\n{expected}");
     }
 
     #[test]

@@ -17,6 +17,7 @@
 //!   this is needed: [`without_hints`](NatsStore::without_hints) switches it off.
 //! - **Fences follow the server's clock**, so that they rise over everything, also when the bucket was deleted and made
 //!   anew, restored from a backup, or moved.
+//! - **Errors say what to do**, and whether they pass by themselves: [`NatsError`] has the table.
 //! - **nats-server 2.9 or newer.** Tests run on 2.9.10 and 2.15.1, on single servers; clusters are not tested here.
 //!
 //! # What it costs that the server shows no clock
