@@ -25,6 +25,7 @@ on_each_path!(
     a_deadlock_of_the_users_making_can_be_tried_again,
     a_term_that_has_ended_is_not_even_looked_for,
     a_hold_and_the_take_over_beside_it_come_one_after_the_other,
+    a_snapshot_from_before_a_renewal_judges_by_the_lease_that_it_sees,
 );
 
 const LEASE: Duration = Duration::from_secs(60);
@@ -251,6 +252,36 @@ async fn a_hold_and_the_take_over_beside_it_come_one_after_the_other(path: Path)
             won(rival.session.acquire(&claim).await.unwrap())
         };
         tokio::join!(holding, taking_over);
+    }
+}
+
+async fn a_snapshot_from_before_a_renewal_judges_by_the_lease_that_it_sees(path: Path) {
+    let (store, table) = path.fresh_store().await;
+    let (_candidacy, term) = leader(&store, LEASE).await;
+    let mut admin = path.admin().await;
+    // In place of the elector's own renewals, which are far away.
+    let expires_in = |after: &str| {
+        format!("UPDATE {table} SET expires_at = clock_timestamp() + interval '{after}'")
+    };
+    let mut tx = connect(&path.url_of_a_fresh_user().await).await;
+    for (soon, then_held) in [("30 s", true), ("200 ms", false)] {
+        execute(&mut admin, expires_in(soon)).await;
+        execute(&mut tx, "BEGIN ISOLATION LEVEL REPEATABLE READ").await;
+        let seen_over = format!("SELECT expires_at <= clock_timestamp() FROM {table}");
+        value::<bool>(&mut tx, seen_over.clone()).await;
+        execute(&mut admin, expires_in("60 s")).await;
+        if !then_held {
+            wait_for("the lease that it sees to run out", async || {
+                value::<bool>(&mut tx, seen_over.clone()).await.then_some(())
+            })
+            .await;
+        }
+        match store.hold_term(&mut tx, &term).await {
+            Ok(()) => assert!(then_held),
+            Err(HoldError::NotCurrent { .. }) => assert!(!then_held),
+            Err(error) => panic!("{error:?}"),
+        }
+        execute(&mut tx, "ROLLBACK").await;
     }
 }
 
