@@ -99,7 +99,7 @@ pub async fn run(args: &FailoverArgs, program: PathBuf) -> Result<Summary, Failo
         election.store = Some(format!("sqlite:{}", directory.path().join("failover.db").display()));
     }
     let config = election.to_config("failover", "memory:")?;
-    if config.store.kind() == "memory" {
+    if config.store.kind() == Some("memory") {
         return Err(FailoverError::NotShared);
     }
     // Derives the figures that the replicas will derive; it is never run.

@@ -43,8 +43,10 @@
 #![doc = include_str!("../stores.md")]
 //!
 //! A key that is unknown, an option of another kind of store, a value that cannot be read, a store whose feature is off,
-//! timings that contradict each other: each is an error that names the key and the value. Values that may hold a password
-//! are never shown.
+//! timings that contradict each other: each is an error that names the key and the value. What is wrong with the store shows
+//! when it is made, by [`ElectionConfig::store`], and all else at the latest when the elector is built. Values that may hold a
+//! password are never shown; but mind what a format itself shows: the errors of the crate `toml` quote the line that cannot be
+//! read (a misspelled `store`, for example), and in their `Debug` the whole text.
 //!
 //! # Environment
 //!

@@ -71,10 +71,6 @@ impl Options {
         Ok(Self(options))
     }
 
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
-    }
-
     pub(crate) fn text(&self, option: Known) -> Option<&str> {
         self.0.get(option.key).map(Scalar::as_str)
     }

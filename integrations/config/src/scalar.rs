@@ -65,6 +65,12 @@ impl Scalar {
     }
 }
 
+impl From<String> for Scalar {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
 impl<'de> Deserialize<'de> for Scalar {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Given::deserialize(deserializer)? {

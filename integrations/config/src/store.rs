@@ -8,21 +8,15 @@ use serde::{
 };
 use tenure::DynStore;
 
-use crate::{
-    error::ElectionConfigError,
-    kinds::{self, Kind},
-    options::Options,
-    scalar::Given,
-};
+use crate::{error::ElectionConfigError, kinds, options::Options, scalar::Given};
 
 /// Which store, and its options: a URL, or a table of `url` and what stands in the [crate's table](crate#stores).
 ///
-/// Its `Debug` shows neither the URL nor the values, which may contain passwords.
+/// Reading one finds fault with nothing that it contains, [`connect`](Self::connect) does: some formats quote the text around
+/// an error, and with it the password that may stand there. Its `Debug` shows neither the URL nor the values.
 #[derive(Clone)]
 pub struct StoreConfig {
-    kind: &'static Kind,
-    url: String,
-    options: Options,
+    given: BTreeMap<String, Given>,
 }
 
 impl StoreConfig {
@@ -31,38 +25,52 @@ impl StoreConfig {
     /// # Errors
     /// [`ElectionConfigError::UnknownStore`] if no store has such a URL.
     pub fn new(url: impl Into<String>) -> Result<Self, ElectionConfigError> {
-        Self::from_table(url.into(), BTreeMap::new())
+        let url = url.into();
+        kinds::of_url(&url)?;
+        Ok(Self::at(url))
     }
 
-    /// Which kind of store it is: the scheme of its URL, `postgres` for example, and the name of its feature.
+    /// Which kind of store it is: the scheme of its URL, `postgres` for example, and the name of its feature. `None` if there
+    /// is no such store.
     #[must_use]
-    pub fn kind(&self) -> &'static str {
-        self.kind.name
+    pub fn kind(&self) -> Option<&'static str> {
+        Some(kinds::of_url(self.url()?).ok()?.name)
     }
 
     /// Makes the store. No I/O.
     ///
     /// # Errors
-    /// [`ElectionConfigError`] if the URL or an option is not valid, or this program was built without such a store.
+    /// [`ElectionConfigError`] if the URL is missing or of no store, if it or an option is not valid, or this program was built
+    /// without such a store.
     pub fn connect(&self) -> Result<DynStore, ElectionConfigError> {
-        (self.kind.connect)(&self.url, &self.options)
+        let url = self.url().ok_or(ElectionConfigError::Missing { key: "store.url" })?;
+        let kind = kinds::of_url(url)?;
+        let mut given = self.given.clone();
+        given.remove(URL);
+        let options = Options::checked(given, kind.name, kind.options)?;
+        (kind.connect)(url, &options)
     }
 
-    fn from_table(
-        url: String,
-        options: BTreeMap<String, Given>,
-    ) -> Result<Self, ElectionConfigError> {
-        let kind = kinds::of_url(&url)?;
-        let options = Options::checked(options, kind.name, kind.options)?;
-        Ok(Self { kind, url, options })
+    fn at(url: String) -> Self {
+        Self { given: [(URL.to_owned(), Given::One(url.into()))].into() }
+    }
+
+    fn url(&self) -> Option<&str> {
+        match self.given.get(URL)? {
+            Given::One(url) => Some(url.as_str()),
+            Given::List(_) => None,
+        }
     }
 }
 
+const URL: &str = "url";
+
 impl fmt::Debug for StoreConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let options = self.given.keys().filter(|key| *key != URL);
         f.debug_struct("StoreConfig")
-            .field("kind", &self.kind.name)
-            .field("options", &self.options.keys().collect::<Vec<_>>())
+            .field("kind", &self.kind())
+            .field("options", &options.collect::<Vec<_>>())
             .finish_non_exhaustive()
     }
 }
@@ -83,15 +91,11 @@ impl<'de> de::Visitor<'de> for Visitor {
     }
 
     fn visit_str<E: de::Error>(self, url: &str) -> Result<StoreConfig, E> {
-        StoreConfig::new(url).map_err(E::custom)
+        Ok(StoreConfig::at(url.to_owned()))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<StoreConfig, A::Error> {
-        let mut table: BTreeMap<String, Given> =
-            Deserialize::deserialize(MapAccessDeserializer::new(map))?;
-        let Some(Given::One(url)) = table.remove("url") else {
-            return Err(de::Error::custom(ElectionConfigError::Missing { key: "store.url" }));
-        };
-        StoreConfig::from_table(url.into_string(), table).map_err(de::Error::custom)
+        let given = Deserialize::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(StoreConfig { given })
     }
 }

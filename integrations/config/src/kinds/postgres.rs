@@ -27,11 +27,15 @@ fn connect(url: &str, options: &Options) -> Result<DynStore, ElectionConfigError
 
     use crate::scalar::Scalar;
 
-    let store = PostgresStore::new(url).map_err(super::bad_url)?;
-    let (schema, table) = (options.text(SCHEMA), options.text(TABLE));
-    let mut store = store
-        .with_table(schema.unwrap_or("public"), table.unwrap_or("leader_election"))
-        .map_err(|error| options.refused(if schema.is_some() { SCHEMA } else { TABLE }, error))?;
+    let mut store = PostgresStore::new(url).map_err(super::bad_url)?;
+    let schema = options.text(SCHEMA).unwrap_or("public");
+    // The schema by itself first, so that each error names the key that is wrong.
+    store = store
+        .with_table(schema, "leader_election")
+        .map_err(|error| options.refused(SCHEMA, error))?;
+    if let Some(table) = options.text(TABLE) {
+        store = store.with_table(schema, table).map_err(|error| options.refused(TABLE, error))?;
+    }
     if let Some(url) = options.text(LISTEN_URL) {
         store = store.listen_url(url).map_err(|error| options.refused(LISTEN_URL, error))?;
     }
