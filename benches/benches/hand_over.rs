@@ -20,9 +20,9 @@ use tokio::{
 };
 
 const LEASE: Duration = Duration::from_secs(3);
-/// So short that the two can take turns.
-const PAUSE: Duration = Duration::from_millis(200);
-const RUNS: usize = 21;
+/// Longer than a follower takes to look, so that it is its turn, and short, so that the two can take turns.
+const PAUSE: Duration = Duration::from_millis(900);
+const RUNS: usize = 11;
 /// Of the median, with hints.
 const LIMIT: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -85,7 +85,7 @@ async fn hand_overs(election: &str, store: &DynStore) -> Result<Vec<Duration>, F
             return Err("the follower stopped".into());
         }
         // Longer than the pause, and each time at another point of the polling period.
-        sleep(PAUSE + PAUSE / 2 + Duration::from_millis(37) * (run % 16) as u32).await;
+        sleep(PAUSE + Duration::from_millis(100 + 53 * run as u64)).await;
         let ending = leader.leadership().term().ok_or("the leader lost its term")?;
 
         let asked = Instant::now();
