@@ -2,7 +2,9 @@
 //!
 //! One `info` for each transition, one `debug` for each renewal, `warn` for what someone should know.
 
-use tracing::{debug, info, warn};
+use std::time::Duration;
+
+use tracing::{debug, error, info, warn};
 
 use crate::{
     instant::Instant,
@@ -46,6 +48,14 @@ pub(crate) fn term_ended(election: &ElectionName, fence: Fence, reason: TermEnd)
 
 pub(crate) fn still_held(election: &ElectionName, fence: Fence, guards: usize) {
     warn!(target: TARGET, %election, %fence, guards, "the term is over and guards of it are still held");
+}
+
+pub(crate) fn callback_panicked(election: &ElectionName, callback: &str, said: &str) {
+    error!(target: TARGET, %election, callback, said, "a callback panicked; the election goes on");
+}
+
+pub(crate) fn callback_timed_out(election: &ElectionName, callback: &str, after: Duration) {
+    warn!(target: TARGET, %election, callback, ?after, "a callback took too long, and was dropped");
 }
 
 pub(crate) fn stopped(election: &ElectionName, guards: usize) {

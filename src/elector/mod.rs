@@ -3,9 +3,12 @@
 mod actor;
 mod builder;
 mod call;
+mod callbacks;
 mod identity;
 mod thread;
 
+#[cfg(test)]
+mod called;
 #[cfg(test)]
 mod faulty;
 #[cfg(test)]
@@ -15,7 +18,7 @@ mod races;
 #[cfg(test)]
 mod tests;
 
-use std::{any::Any, fmt, future::Future, io, panic::AssertUnwindSafe, pin::pin, sync::Arc};
+use std::{any::Any, fmt, future::Future, io, mem, panic::AssertUnwindSafe, pin::pin, sync::Arc};
 
 use futures::{
     FutureExt,
@@ -23,8 +26,11 @@ use futures::{
 };
 use tokio::{runtime::Handle, sync::watch};
 
-use self::actor::Actor;
 pub use self::builder::{ConfigError, ElectorBuilder};
+use self::{
+    actor::Actor,
+    callbacks::{Callbacks, Calling},
+};
 use crate::{
     clock::Clock,
     leadership::{Leadership, Publisher, Requests},
@@ -80,6 +86,7 @@ struct Parts {
     payload: Payload,
     eligible: bool,
     ready: bool,
+    callbacks: Callbacks,
     clock: Clock,
 }
 
@@ -140,7 +147,7 @@ impl Elector {
     ///
     /// Where the operating system refuses a thread, the candidacy has stopped already, and says why.
     pub fn spawn(self) -> Candidacy {
-        let (outcome, stopped) = watch::channel(None);
+        let (outcome, stopped) = watch::channel(Progress::Taking);
         let candidacy = Candidacy {
             leadership: self.leadership(),
             requests: Arc::clone(&self.requests),
@@ -155,13 +162,14 @@ impl Elector {
         match runtime {
             Ok(runtime) => {
                 runtime.spawn(async move {
-                    let result = self.take_part().await;
-                    outcome.send_replace(Some(result));
+                    let (result, calling) = self.take_part().await;
+                    outcome.send_replace(Progress::Stopped(result.clone()));
+                    outcome.send_replace(Progress::Finished(finished(result, calling).await));
                 });
             }
             Err(source) => {
                 drop(self);
-                outcome.send_replace(Some(Err(StopError::not_started(source))));
+                outcome.send_replace(Progress::Finished(Err(StopError::not_started(source))));
             }
         }
         candidacy
@@ -182,23 +190,72 @@ impl Elector {
         let taking_part = pin!(self.take_part());
         let shutdown = pin!(shutdown);
         match select(taking_part, shutdown).await {
-            Either::Left((result, _)) => result,
+            Either::Left(((result, calling), _)) => finished(result, calling).await,
             Either::Right(((), taking_part)) => {
                 requests.request_shutdown();
-                taking_part.await
+                let (result, calling) = taking_part.await;
+                finished(result, calling).await
             }
         }
     }
 
-    async fn take_part(self) -> Result<(), StopError> {
+    /// Takes part until it has stopped; callbacks may still be called then.
+    async fn take_part(self) -> (Result<(), StopError>, Option<Calling>) {
         // Without a watchdog nobody would end a term while the store hangs.
-        watchdog::ensure_started(&self.parts.clock).map_err(StopError::not_started)?;
+        if let Err(error) = watchdog::ensure_started(&self.parts.clock) {
+            return (Err(StopError::not_started(error)), None);
+        }
         telemetry::started(&self.parts.election, &self.parts.identity, &self.parts.timing);
-        let actor = Actor::new(self.parts, self.publisher, self.requests);
-        match AssertUnwindSafe(actor.run()).catch_unwind().await {
+        let mut parts = self.parts;
+        let callbacks = mem::take(&mut parts.callbacks);
+        let calling = callbacks.start(&self.leadership, id(&self.requests));
+        let actor = Actor::new(parts, self.publisher, self.requests);
+        let result = match AssertUnwindSafe(actor.run()).catch_unwind().await {
             Ok(0) => Ok(()),
             Ok(guards) => Err(StopError::StillRunning { guards }),
             Err(panic) => Err(StopError::Panicked { message: panic_message(&*panic).into() }),
+        };
+        (result, Some(calling))
+    }
+}
+
+/// What came of it in the end. Who is not waited for, because it won't stop, keeps callbacks from coming to their end too.
+async fn finished(
+    result: Result<(), StopError>,
+    calling: Option<Calling>,
+) -> Result<(), StopError> {
+    match (result, calling) {
+        (Ok(()), Some(calling)) => match calling.finished().await {
+            true => Ok(()),
+            false => Err(StopError::CallbackStuck),
+        },
+        (result, _) => result,
+    }
+}
+
+/// Tells the electors of a process apart, for as long as one of the clones lives.
+fn id(requests: &Arc<Requests>) -> usize {
+    Arc::as_ptr(requests).addr()
+}
+
+/// How far an elector that was spawned has come.
+#[derive(Clone, Debug)]
+enum Progress {
+    /// It takes part.
+    Taking,
+    /// It has stopped; callbacks may still be called.
+    Stopped(Result<(), StopError>),
+    /// Nothing of it runs any more.
+    Finished(Result<(), StopError>),
+}
+
+impl Progress {
+    /// What came of it, if that is as far as one waits.
+    fn outcome(&self, with_callbacks: bool) -> Option<&Result<(), StopError>> {
+        match self {
+            Self::Stopped(result) if !with_callbacks => Some(result),
+            Self::Finished(result) => Some(result),
+            Self::Taking | Self::Stopped(_) => None,
         }
     }
 }
@@ -229,7 +286,7 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
 pub struct Candidacy {
     leadership: Leadership,
     requests: Arc<Requests>,
-    stopped: watch::Receiver<Option<Result<(), StopError>>>,
+    stopped: watch::Receiver<Progress>,
     is_detached: bool,
 }
 
@@ -258,18 +315,21 @@ impl Candidacy {
         self.stopped()
     }
 
-    /// Waits until the elector has stopped, for whatever reason. May be dropped, and called again.
+    /// Waits until the elector has stopped, for whatever reason, and the last callback has returned. May be dropped, and called
+    /// again.
     ///
     /// # Errors
     /// [`StopError`] unless everything ended in order.
     pub fn stopped(&self) -> impl Future<Output = Result<(), StopError>> + Send + 'static + use<> {
         let mut stopped = self.stopped.clone();
+        // A callback that waited for itself would wait for ever.
+        let with_callbacks = !callbacks::is_called_for(id(&self.requests));
         async move {
-            match stopped.wait_for(Option::is_some).await.as_deref() {
-                Ok(Some(result)) => result.clone(),
-                // The runtime was torn down with the elector on it.
-                Ok(None) | Err(_) => Err(StopError::Aborted),
-            }
+            let done =
+                stopped.wait_for(|progress| progress.outcome(with_callbacks).is_some()).await;
+            // Without an answer the runtime was torn down with the elector on it.
+            let done = done.ok().and_then(|progress| progress.outcome(with_callbacks).cloned());
+            done.unwrap_or(Err(StopError::Aborted))
         }
     }
 
@@ -282,7 +342,7 @@ impl Candidacy {
 
 impl Drop for Candidacy {
     fn drop(&mut self) {
-        if !self.is_detached && self.stopped.borrow().is_none() {
+        if !self.is_detached && self.stopped.borrow().outcome(false).is_none() {
             telemetry::dropped(self.leadership.election());
             self.requests.request_shutdown();
         }
@@ -315,6 +375,10 @@ pub enum StopError {
         #[source]
         source: Arc<io::Error>,
     },
+    /// A callback has not returned in the time that it had. The election was left in order, and no further callback is
+    /// called, but that one may still run.
+    #[error("a callback does not return; look for one that blocks its thread")]
+    CallbackStuck,
     /// The runtime on which the elector lived was torn down. Its term ended at that moment.
     #[error("the runtime of the elector was shut down before the elector was")]
     Aborted,
