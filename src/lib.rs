@@ -83,4 +83,6 @@ pub use memory::MemoryBackup;
 pub use memory::{MemorySession, MemoryStore};
 pub use protocol::{Expiry, Phase, Timing, TimingError, WorstCase};
 pub use store::{DynStore, Store, StoreError};
-pub use term::{Cancelled, EndWake, Ended, InFlight, LeaderOnly, Term, TermEnded, TermGuard};
+pub use term::{
+    Cancelled, EndWake, Ended, InFlight, LeaderOnly, Overran, Overrun, Term, TermEnded, TermGuard,
+};

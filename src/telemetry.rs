@@ -11,6 +11,7 @@ use crate::{
     lease::{ElectionName, Fence, Identity, TermEnd},
     protocol::Timing,
     store::StoreError,
+    term::Overran,
 };
 
 /// The target of every event.
@@ -56,6 +57,18 @@ pub(crate) fn callback_panicked(election: &ElectionName, callback: &str, said: &
 
 pub(crate) fn callback_timed_out(election: &ElectionName, callback: &str, after: Duration) {
     warn!(target: TARGET, %election, callback, ?after, "a callback took too long, and was dropped");
+}
+
+pub(crate) fn overran(overran: &Overran) {
+    let Overran { election, identity, fence, guards } = overran;
+    error!(
+        target: TARGET,
+        %election,
+        %identity,
+        %fence,
+        guards,
+        "the lease is over and guards of its term are still held: another candidate may lead by now"
+    );
 }
 
 pub(crate) fn stopped(election: &ElectionName, guards: usize) {

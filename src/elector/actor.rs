@@ -314,7 +314,8 @@ impl Actor {
             changed: Arc::clone(&self.changed),
         });
         // Watched before anybody can see it. What nobody watches does not begin.
-        let watch = watchdog::watch(&term, self.publisher.bumper());
+        let orders = self.orders();
+        let watch = watchdog::watch(&term, orders);
         let is_watched = watch.is_ok();
         self.term = Some(Running { term: term.clone(), watch: watch.ok() });
         if is_watched {
@@ -328,6 +329,17 @@ impl Actor {
             });
         }
         is_watched
+    }
+
+    fn orders(&self) -> watchdog::Orders {
+        let herald = Arc::new(self.publisher.herald());
+        let overran = Arc::clone(&herald);
+        watchdog::Orders {
+            publish: Box::new(move || herald.bump()),
+            margin: self.parts.timing.safety_margin(),
+            overrun: self.parts.overrun.clone(),
+            overran: Box::new(move |guards| overran.overran(guards)),
+        }
     }
 
     fn extend(&mut self, deadline: Instant) -> bool {
@@ -354,7 +366,7 @@ impl Actor {
     /// The order matters: the deadline goes to zero, then it is published, then those who wait are woken. The lease is
     /// released by a later call.
     fn end(&mut self, reason: TermEnd) {
-        let Some(Running { term, watch }) = &mut self.term else { return };
+        let Some(Running { term, watch }) = &self.term else { return };
         let reason = term.finish(reason);
         self.publisher.update(|draft| {
             draft.term(None);
@@ -369,7 +381,10 @@ impl Actor {
             }
         });
         term.announce();
-        *watch = None;
+        if let Some(watch) = watch {
+            // It goes on watching for guards that are held beyond the lease.
+            watch.ended();
+        }
         telemetry::term_ended(&self.parts.election, term.fence(), reason);
     }
 

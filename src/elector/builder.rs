@@ -11,7 +11,7 @@ use crate::{
     lease::{ElectionName, Identity, InvalidValue, Payload, TermEnd},
     protocol::{Expiry, Timing, TimingBuilder, TimingError},
     store::{DynStore, Store},
-    term::Term,
+    term::{Overrun, Term},
 };
 
 /// Why an elector could not be built.
@@ -69,6 +69,7 @@ pub struct ElectorBuilder {
     eligible: bool,
     ready: bool,
     callbacks: Callbacks,
+    overrun: Overrun,
     clock: Clock,
 }
 
@@ -84,6 +85,7 @@ impl ElectorBuilder {
             eligible: true,
             ready: true,
             callbacks: Callbacks::default(),
+            overrun: Overrun::default(),
             clock: Clock::system(),
         }
     }
@@ -174,6 +176,12 @@ impl ElectorBuilder {
     /// that must load something first. Defaults to being ready at once.
     pub fn ready_when_told(mut self) -> Self {
         self.ready = false;
+        self
+    }
+
+    /// What to do about guarded work that goes on although the lease is over. Defaults to [`Overrun::Report`].
+    pub fn on_overrun(mut self, overrun: Overrun) -> Self {
+        self.overrun = overrun;
         self
     }
 
@@ -290,6 +298,7 @@ impl ElectorBuilder {
             eligible: self.eligible,
             ready: self.ready,
             callbacks,
+            overrun: self.overrun,
             clock: self.clock,
         }))
     }

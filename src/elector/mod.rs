@@ -38,7 +38,7 @@ use crate::{
     protocol::Timing,
     store::{DynStore, Store},
     telemetry,
-    term::watchdog,
+    term::{Overrun, watchdog},
 };
 
 /// One candidate in one election: built, but not taking part yet.
@@ -87,6 +87,7 @@ struct Parts {
     eligible: bool,
     ready: bool,
     callbacks: Callbacks,
+    overrun: Overrun,
     clock: Clock,
 }
 

@@ -1,6 +1,6 @@
 //! The elector's side of what everybody else reads.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use tokio::sync::watch;
 
@@ -91,13 +91,30 @@ impl Publisher {
         self.status.send_modify(|_| {});
     }
 
-    /// [`bump`](Self::bump), for the watchdog: it does not keep the channel open.
-    pub(crate) fn bumper(&self) -> impl Fn() + Send + Sync + 'static {
-        let status = Arc::downgrade(&self.status);
-        move || {
-            if let Some(status) = status.upgrade() {
-                status.send_modify(|_| {});
-            }
+    /// What the watchdog says. It does not keep the channel open.
+    pub(crate) fn herald(&self) -> Herald {
+        Herald(Arc::downgrade(&self.status))
+    }
+}
+
+/// The watchdog's way to those who watch.
+#[derive(Debug)]
+pub(crate) struct Herald(Weak<watch::Sender<Status>>);
+
+impl Herald {
+    /// The same status reads differently now.
+    pub(crate) fn bump(&self) {
+        self.update(|_| {});
+    }
+
+    /// This many guards are held although the lease is over.
+    pub(crate) fn overran(&self, guards: usize) {
+        self.update(|status| Draft { status }.failed(LastError::Overrun { guards }));
+    }
+
+    fn update(&self, change: impl FnOnce(&mut Status)) {
+        if let Some(status) = self.0.upgrade() {
+            status.send_modify(change);
         }
     }
 }

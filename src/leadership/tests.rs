@@ -176,7 +176,8 @@ fn only_news_wakes_those_who_watch() {
     assert!(candidate.leadership.status().last_error().is_some_and(LastError::is_fatal));
     assert!(is_news(&|| candidate.publisher.succeeded()));
     assert!(candidate.leadership.status().last_error().is_none());
-    assert!(is_news(&candidate.publisher.bumper()));
+    let herald = candidate.publisher.herald();
+    assert!(is_news(&|| herald.bump()));
 }
 
 #[test]
@@ -200,10 +201,10 @@ fn the_leader_is_who_holds_the_lease() {
 #[test]
 fn a_watchdog_does_not_keep_the_channel_open() {
     let Candidate { publisher, leadership, .. } = candidate();
-    let bump = publisher.bumper();
+    let herald = publisher.herald();
     let mut watch = leadership.watch();
     drop(publisher);
-    bump();
+    herald.bump();
     assert!(watch.changed().now_or_never().unwrap().is_ok(), "its last status is *stopped*");
     assert!(watch.changed().now_or_never().unwrap().is_err());
 }

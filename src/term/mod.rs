@@ -4,6 +4,7 @@ mod alarm;
 mod cell;
 mod guard;
 mod leader_only;
+mod overrun;
 #[cfg(test)]
 mod races;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub(crate) use self::cell::Moment;
 pub use self::{
     guard::{InFlight, TermGuard},
     leader_only::LeaderOnly,
+    overrun::{Overran, Overrun},
     wake::{Cancelled, EndWake, Ended},
 };
 use crate::{
