@@ -31,7 +31,6 @@ pub(super) struct Actor {
     parts: Parts,
     publisher: Publisher,
     requests: Arc<Requests>,
-    is_shutting_down: bool,
     /// What was asked for and is still to be told to the protocol: at most one of each.
     asked: VecDeque<Input>,
     /// The highest ticket of a resignation that is under way.
@@ -57,13 +56,15 @@ struct Running {
 
 impl Actor {
     pub(super) fn new(parts: Parts, publisher: Publisher, requests: Arc<Requests>) -> Self {
-        let protocol = Protocol::new(parts.identity.clone(), parts.timing, parts.eligible);
+        let mut protocol = Protocol::new(parts.identity.clone(), parts.timing, parts.eligible);
+        if !parts.releases {
+            protocol = protocol.without_release();
+        }
         let payload = Published::new(parts.payload.clone());
         Self {
             parts,
             publisher,
             requests,
-            is_shutting_down: false,
             asked: VecDeque::new(),
             resigning: None,
             protocol,
@@ -246,11 +247,9 @@ impl Actor {
                 self.payload = Published::new(payload);
             }
             self.resigning = requested.resign.max(self.resigning);
-            let shutdown =
-                requested.shutdown && !mem::replace(&mut self.is_shutting_down, requested.shutdown);
             self.asked.extend(requested.eligible.map(Input::Eligible));
             self.asked.extend(requested.resign.map(|_| Input::Resign));
-            self.asked.extend(shutdown.then_some(Input::Shutdown));
+            self.asked.extend(requested.shutdown.map(|drain| Input::ShutdownWithin { drain }));
         }
         self.asked.pop_front()
     }

@@ -68,6 +68,7 @@ pub struct ElectorBuilder {
     expiry: Option<Expiry>,
     eligible: bool,
     ready: bool,
+    releases: bool,
     callbacks: Callbacks,
     overrun: Overrun,
     clock: Clock,
@@ -84,6 +85,7 @@ impl ElectorBuilder {
             expiry: None,
             eligible: true,
             ready: true,
+            releases: true,
             callbacks: Callbacks::default(),
             overrun: Overrun::default(),
             clock: Clock::system(),
@@ -176,6 +178,13 @@ impl ElectorBuilder {
     /// that must load something first. Defaults to being ready at once.
     pub fn ready_when_told(mut self) -> Self {
         self.ready = false;
+        self
+    }
+
+    /// Whether the lease is given back when a term ends, so that a successor need not wait for it to run out. Turn it off where
+    /// a leader's work should rest for a while after each term, whatever ended it. Defaults to `true`.
+    pub fn release_on_end(mut self, release: bool) -> Self {
+        self.releases = release;
         self
     }
 
@@ -297,6 +306,7 @@ impl ElectorBuilder {
             payload,
             eligible: self.eligible,
             ready: self.ready,
+            releases: self.releases,
             callbacks,
             overrun: self.overrun,
             clock: self.clock,

@@ -13,7 +13,11 @@ use std::{
 };
 
 use futures::{FutureExt, future::BoxFuture};
-use tokio::{runtime::Handle, task::JoinHandle, time};
+use tokio::{
+    runtime::Handle,
+    task::{AbortHandle, JoinHandle},
+    time,
+};
 
 use super::panic_message;
 use crate::{
@@ -125,8 +129,8 @@ impl fmt::Debug for Callbacks {
     }
 }
 
-/// Callbacks that are being called.
-#[derive(Debug)]
+/// Callbacks that are being called, also if this is dropped.
+#[derive(Debug, Default)]
 pub(super) struct Calling {
     task: Option<JoinHandle<()>>,
     patience: Duration,
@@ -135,12 +139,20 @@ pub(super) struct Calling {
 impl Calling {
     /// Waits until the last one has returned, after the elector has stopped. False if that takes too long: then no further
     /// one is called.
-    pub(super) async fn finished(mut self) -> bool {
-        let Some(task) = &mut self.task else { return true };
+    pub(super) async fn finished(self) -> bool {
+        let Some(task) = self.task else { return true };
+        // Also if this is dropped: nobody waits any longer.
+        let _stop = StopCalling(task.abort_handle());
         // The task itself does not panic; its runtime may be gone, and with it all that could run.
-        let finished = time::timeout(self.patience, &mut *task).await.is_ok();
-        task.abort();
-        finished
+        time::timeout(self.patience, task).await.is_ok()
+    }
+}
+
+struct StopCalling(AbortHandle);
+
+impl Drop for StopCalling {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

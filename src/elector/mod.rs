@@ -18,7 +18,10 @@ mod races;
 #[cfg(test)]
 mod tests;
 
-use std::{any::Any, fmt, future::Future, io, mem, panic::AssertUnwindSafe, pin::pin, sync::Arc};
+use std::{
+    any::Any, fmt, future::Future, io, mem, panic::AssertUnwindSafe, pin::pin, sync::Arc,
+    time::Duration,
+};
 
 use futures::{
     FutureExt,
@@ -86,6 +89,7 @@ struct Parts {
     payload: Payload,
     eligible: bool,
     ready: bool,
+    releases: bool,
     callbacks: Callbacks,
     overrun: Overrun,
     clock: Clock,
@@ -152,6 +156,8 @@ impl Elector {
         let candidacy = Candidacy {
             leadership: self.leadership(),
             requests: Arc::clone(&self.requests),
+            clock: self.parts.clock.clone(),
+            operation_timeout: self.parts.timing.operation_timeout(),
             stopped,
             is_detached: false,
         };
@@ -163,9 +169,9 @@ impl Elector {
         match runtime {
             Ok(runtime) => {
                 runtime.spawn(async move {
-                    let (result, calling) = self.take_part().await;
-                    outcome.send_replace(Progress::Stopped(result.clone()));
-                    outcome.send_replace(Progress::Finished(finished(result, calling).await));
+                    let ended = self.take_part().await;
+                    outcome.send_replace(Progress::Stopped(ended.result.clone()));
+                    outcome.send_replace(Progress::Finished(ended.finished().await));
                 });
             }
             Err(source) => {
@@ -191,46 +197,62 @@ impl Elector {
         let taking_part = pin!(self.take_part());
         let shutdown = pin!(shutdown);
         match select(taking_part, shutdown).await {
-            Either::Left(((result, calling), _)) => finished(result, calling).await,
+            Either::Left((ended, _)) => ended.finished().await,
             Either::Right(((), taking_part)) => {
                 requests.request_shutdown();
-                let (result, calling) = taking_part.await;
-                finished(result, calling).await
+                taking_part.await.finished().await
             }
         }
     }
 
     /// Takes part until it has stopped; callbacks may still be called then.
-    async fn take_part(self) -> (Result<(), StopError>, Option<Calling>) {
-        // Without a watchdog nobody would end a term while the store hangs.
-        if let Err(error) = watchdog::ensure_started(&self.parts.clock) {
-            return (Err(StopError::not_started(error)), None);
-        }
-        telemetry::started(&self.parts.election, &self.parts.identity, &self.parts.timing);
+    async fn take_part(self) -> Ended {
         let mut parts = self.parts;
         let callbacks = mem::take(&mut parts.callbacks);
-        let calling = callbacks.start(&self.leadership, id(&self.requests));
+        let (clock, requests) = (parts.clock.clone(), Arc::clone(&self.requests));
+        // Without a watchdog nobody would end a term while the store hangs.
+        if let Err(error) = watchdog::ensure_started(&clock) {
+            let result = Err(StopError::not_started(error));
+            return Ended { result, calling: Calling::default(), clock, requests };
+        }
+        telemetry::started(&parts.election, &parts.identity, &parts.timing);
+        let calling = callbacks.start(&self.leadership, id(&requests));
         let actor = Actor::new(parts, self.publisher, self.requests);
-        let result = match AssertUnwindSafe(actor.run()).catch_unwind().await {
-            Ok(0) => Ok(()),
-            Ok(guards) => Err(StopError::StillRunning { guards }),
-            Err(panic) => Err(StopError::Panicked { message: panic_message(&*panic).into() }),
+        let result = tokio::select! {
+            biased;
+            ended = AssertUnwindSafe(actor.run()).catch_unwind() => match ended {
+                Ok(0) => Ok(()),
+                Ok(guards) => Err(StopError::StillRunning { guards }),
+                Err(panic) => Err(StopError::Panicked { message: panic_message(&*panic).into() }),
+            },
+            // Dropping the actor ends the term.
+            () = requests.out_of_time(&clock) => Err(StopError::OutOfTime),
         };
-        (result, Some(calling))
+        Ended { result, calling, clock, requests }
     }
 }
 
-/// What came of it in the end. Who is not waited for, because it won't stop, keeps callbacks from coming to their end too.
-async fn finished(
+/// An elector that has stopped, of which callbacks may still be called.
+struct Ended {
     result: Result<(), StopError>,
-    calling: Option<Calling>,
-) -> Result<(), StopError> {
-    match (result, calling) {
-        (Ok(()), Some(calling)) => match calling.finished().await {
-            true => Ok(()),
-            false => Err(StopError::CallbackStuck),
-        },
-        (result, _) => result,
+    calling: Calling,
+    clock: Clock,
+    requests: Arc<Requests>,
+}
+
+impl Ended {
+    /// What came of it in the end. Who would not stop keeps callbacks from coming to their end, so they are not waited for.
+    async fn finished(self) -> Result<(), StopError> {
+        let Self { result, calling, clock, requests } = self;
+        result?;
+        tokio::select! {
+            biased;
+            finished = calling.finished() => match finished {
+                true => Ok(()),
+                false => Err(StopError::CallbackStuck),
+            },
+            () = requests.out_of_time(&clock) => Err(StopError::OutOfTime),
+        }
     }
 }
 
@@ -287,6 +309,8 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
 pub struct Candidacy {
     leadership: Leadership,
     requests: Arc<Requests>,
+    clock: Clock,
+    operation_timeout: Duration,
     stopped: watch::Receiver<Progress>,
     is_detached: bool,
 }
@@ -313,6 +337,24 @@ impl Candidacy {
     /// [`StopError::StillRunning`] if guards were still held at the end: then the lease was not released, and runs out.
     pub fn shutdown(&self) -> impl Future<Output = Result<(), StopError>> + Send + 'static + use<> {
         self.requests.request_shutdown();
+        self.stopped()
+    }
+
+    /// [`shutdown`](Self::shutdown) for those who will be killed in a moment: it waits for work in flight only as long as
+    /// there is time left to release the lease, an `operation_timeout`, and after `limit` it has stopped in any case. A lease
+    /// that could not be released by then runs out.
+    ///
+    /// May be called after [`shutdown`](Self::shutdown), to be quicker.
+    ///
+    /// # Errors
+    /// [`StopError::OutOfTime`] if the time was over before the lease was released; the others as
+    /// [`shutdown`](Self::shutdown).
+    pub fn shutdown_within(
+        &self,
+        limit: Duration,
+    ) -> impl Future<Output = Result<(), StopError>> + Send + 'static + use<> {
+        let drain = limit.saturating_sub(self.operation_timeout);
+        self.requests.request_shutdown_by(self.clock.now() + limit, drain);
         self.stopped()
     }
 
@@ -376,6 +418,12 @@ pub enum StopError {
         #[source]
         source: Arc<io::Error>,
     },
+    /// The time that [`Candidacy::shutdown_within`] gave was over. The term has ended; a lease that was not released by then
+    /// runs out.
+    #[error(
+        "the time for the shutdown was over before everything was done; an unreleased lease runs out"
+    )]
+    OutOfTime,
     /// A callback has not returned in the time that it had. The election was left in order, and no further callback is
     /// called, but that one may still run.
     #[error("a callback does not return; look for one that blocks its thread")]

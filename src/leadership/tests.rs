@@ -357,13 +357,13 @@ fn requests_become_one_and_are_not_lost() {
     assert!(requests.changed().now_or_never().is_some(), "though nobody waited");
     assert!(requests.changed().now_or_never().is_none());
     let requested = Requested {
-        shutdown: true,
+        shutdown: Some(Duration::MAX),
         eligible: Some(false),
         payload: Some("second".into()),
         ..Requested::default()
     };
     assert_eq!(requests.take(), requested);
-    assert_eq!(requests.take(), Requested { shutdown: true, ..Requested::default() });
+    assert_eq!(requests.take(), Requested::default());
     let too_long = vec![0; 64 * 1024 + 1];
     assert!(matches!(leadership.set_payload(too_long), Err(InvalidValue::TooLong { .. })));
 }
