@@ -50,7 +50,7 @@
 //! # Features
 //! | feature | what it adds |
 //! |---|---|
-//! | `test-util` | clocks that tests control: paused tokio time, and one moved by hand; a [`MemoryStore`] that loses records |
+//! | `test-util` | [`testing`](https://docs.rs/tenure/latest/tenure/testing): leadership given and taken by hand, stores that fail when told to, clocks that tests control |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -64,6 +64,9 @@ pub mod protocol;
 pub mod store;
 mod telemetry;
 mod term;
+#[cfg(any(test, feature = "test-util"))]
+#[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
+pub mod testing;
 
 pub use clock::Clock;
 #[cfg(any(test, feature = "test-util"))]

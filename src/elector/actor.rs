@@ -321,11 +321,7 @@ impl Actor {
             telemetry::term_started(&self.parts.election, fence, deadline);
             let payload = self.payload.payload().clone();
             let leader = Leader::new(self.parts.identity.clone(), fence, payload);
-            self.publisher.update(|draft| {
-                draft.term(Some(term));
-                draft.phase(Phase::Leading);
-                draft.leader(leader);
-            });
+            self.publisher.started(term, leader);
         }
         is_watched
     }
@@ -357,29 +353,13 @@ impl Actor {
     fn cancel(&mut self, reason: TermEnd) {
         let Some(Running { term, .. }) = &self.term else { return };
         telemetry::term_cancelled(&self.parts.election, term.fence(), reason);
-        term.cancel(reason);
-        self.publisher.update(|draft| draft.phase(Phase::Draining));
-        term.announce();
+        self.publisher.cancel(term, reason);
     }
 
-    /// The order matters: the deadline goes to zero, then it is published, then those who wait are woken. The lease is
-    /// released by a later call.
+    /// The lease is released by a later call.
     fn end(&mut self, reason: TermEnd) {
         let Some(Running { term, watch }) = &self.term else { return };
-        let reason = term.finish(reason);
-        self.publisher.update(|draft| {
-            draft.term(None);
-            draft.phase(Phase::Relinquishing);
-            let error = match reason {
-                TermEnd::Expired => Some(LastError::LeaseExpiredLocally),
-                TermEnd::Lost => Some(LastError::LeaseLost),
-                TermEnd::Resigned | TermEnd::Shutdown => None,
-            };
-            if let Some(error) = error {
-                draft.failed(error);
-            }
-        });
-        term.announce();
+        let reason = self.publisher.end(term, reason);
         if let Some(watch) = watch {
             // It goes on watching for guards that are held beyond the lease.
             watch.ended();

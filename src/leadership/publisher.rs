@@ -43,6 +43,42 @@ impl Publisher {
         self.status.send_modify(|status| change(&mut Draft { status }));
     }
 
+    /// A term has begun.
+    pub(crate) fn started(&self, term: Term, leader: Leader) {
+        self.update(|draft| {
+            draft.term(Some(term));
+            draft.phase(Phase::Leading);
+            draft.leader(leader);
+        });
+    }
+
+    /// Has the term admit no new work.
+    pub(crate) fn cancel(&self, term: &Term, reason: TermEnd) {
+        term.cancel(reason);
+        self.update(|draft| draft.phase(Phase::Draining));
+        term.announce();
+    }
+
+    /// Ends the term, unless it is over already; why it is over. The order matters: the deadline goes to zero, then it is
+    /// published, then those who wait are woken.
+    pub(crate) fn end(&self, term: &Term, reason: TermEnd) -> TermEnd {
+        let reason = term.finish(reason);
+        self.update(|draft| {
+            draft.term(None);
+            draft.phase(Phase::Relinquishing);
+            let error = match reason {
+                TermEnd::Expired => Some(LastError::LeaseExpiredLocally),
+                TermEnd::Lost => Some(LastError::LeaseLost),
+                TermEnd::Resigned | TermEnd::Shutdown => None,
+            };
+            if let Some(error) = error {
+                draft.failed(error);
+            }
+        });
+        term.announce();
+        reason
+    }
+
     /// What the store has answered at `now`. Nobody is woken by an answer that shows the same leader.
     pub(crate) fn observed(&self, lease: Option<&Lease>, now: Instant) {
         let leader = lease.and_then(Leader::of);
