@@ -50,6 +50,7 @@
 //! # Features
 //! | feature | what it adds |
 //! |---|---|
+//! | `metrics` | what elections count and measure, for the crate [metrics](https://docs.rs/metrics) |
 //! | `test-util` | [`testing`](https://docs.rs/tenure/latest/tenure/testing): leadership given and taken by hand, stores that fail when told to, clocks that tests control |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -67,6 +68,10 @@ mod term;
 #[cfg(any(test, feature = "test-util"))]
 #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
 pub mod testing;
+
+#[cfg(feature = "metrics")]
+#[cfg_attr(docsrs, doc(cfg(feature = "metrics")))]
+pub use telemetry::metrics;
 
 pub use clock::Clock;
 #[cfg(any(test, feature = "test-util"))]

@@ -13,7 +13,7 @@ use tokio::{select, sync::Notify, task::consume_budget};
 
 use super::{
     Parts,
-    call::{Published, discard, exchange, name, panicked},
+    call::{Published, discard, exchange, name, outcome, panicked},
 };
 use crate::{
     instant::Instant,
@@ -21,7 +21,7 @@ use crate::{
     lease::{Fence, TermEnd},
     protocol::{Call, Change, Input, Jitter, Levels, Phase, Protocol, Reply, Step},
     store::{DynSession, Hints, Session, Store, StoreError},
-    telemetry,
+    telemetry::metrics::CallOutcome,
     term::{Term, TermParts, watchdog},
 };
 
@@ -43,6 +43,8 @@ pub(super) struct Actor {
     payload: Published,
     /// The term that runs, or the last one while guards of it are held.
     term: Option<Running>,
+    /// When a voluntary end of the term began.
+    cancelled_at: Option<Instant>,
     /// Told by the term when its guards or its work in flight are gone, when it becomes ready, and when it is over.
     changed: Arc<Notify>,
     /// How many guards were left when the protocol stopped.
@@ -72,6 +74,7 @@ impl Actor {
             hints: None,
             payload,
             term: None,
+            cancelled_at: None,
             changed: Arc::new(Notify::new()),
             stopped: None,
         }
@@ -99,6 +102,7 @@ impl Actor {
     /// Makes a call, and goes on with everything else until it is answered or abandoned.
     async fn converse(&mut self, call: Call, mut wake: Option<Instant>) -> Step {
         let call = self.payload.enclose(call);
+        let sent = self.parts.clock.now();
         let mut session = match self.take_session() {
             Ok(session) => session,
             Err(error) => return self.failed(&call, error),
@@ -115,6 +119,7 @@ impl Actor {
                     if step.abandon {
                         discard(exchange);
                         discard(session);
+                        self.called(&call, sent, CallOutcome::Timeout);
                         return self.abandoned(&call, step);
                     }
                     wake = step.wake;
@@ -122,6 +127,7 @@ impl Actor {
             }
         };
         drop(exchange);
+        self.called(&call, sent, outcome(&answer));
         match answer {
             Ok(answer) => {
                 self.session = Some(session);
@@ -135,6 +141,11 @@ impl Actor {
                 self.failed(&call, panicked(name(&call), &*panic))
             }
         }
+    }
+
+    fn called(&self, call: &Call, sent: Instant, outcome: CallOutcome) {
+        let took = self.parts.clock.now().saturating_since(sent);
+        self.parts.telemetry.called(name(call), outcome, took);
     }
 
     /// The session, with somebody listening to its hints.
@@ -191,7 +202,7 @@ impl Actor {
     }
 
     fn store_failed(&self, operation: &str, error: StoreError) {
-        telemetry::store_failed(&self.parts.election, operation, &error);
+        self.parts.telemetry.store_failed(operation, &error);
         self.publisher.failed(LastError::Store(Arc::new(error)));
     }
 
@@ -295,7 +306,7 @@ impl Actor {
             Change::Ended(reason) => self.end(reason),
             Change::StillHeld { guards } => self.still_held(guards),
             Change::Stopped { guards } => {
-                telemetry::stopped(&self.parts.election, guards);
+                self.parts.telemetry.stopped(guards);
                 self.stopped = Some(guards);
             }
         }
@@ -304,8 +315,7 @@ impl Actor {
 
     fn start(&mut self, fence: Fence, deadline: Instant) -> bool {
         let term = Term::start(TermParts {
-            election: self.parts.election.clone(),
-            identity: self.parts.identity.clone(),
+            telemetry: self.parts.telemetry.clone(),
             fence,
             deadline,
             ready: self.parts.ready,
@@ -318,7 +328,7 @@ impl Actor {
         let is_watched = watch.is_ok();
         self.term = Some(Running { term: term.clone(), watch: watch.ok() });
         if is_watched {
-            telemetry::term_started(&self.parts.election, fence, deadline);
+            self.parts.telemetry.term_started(fence, deadline, term.remaining());
             let payload = self.payload.payload().clone();
             let leader = Leader::new(self.parts.identity.clone(), fence, payload);
             self.publisher.started(term, leader);
@@ -329,8 +339,12 @@ impl Actor {
     fn orders(&self) -> watchdog::Orders {
         let herald = Arc::new(self.publisher.herald());
         let overran = Arc::clone(&herald);
+        let telemetry = self.parts.telemetry.clone();
         watchdog::Orders {
-            publish: Box::new(move || herald.bump()),
+            publish: Box::new(move || {
+                telemetry.term_is_over();
+                herald.bump();
+            }),
             margin: self.parts.timing.safety_margin(),
             overrun: self.parts.overrun.clone(),
             overran: Box::new(move |guards| overran.overran(guards)),
@@ -345,15 +359,16 @@ impl Actor {
             watch.earlier();
         }
         if is_extended {
-            telemetry::renewed(&self.parts.election, term.fence(), deadline);
+            self.parts.telemetry.renewed(term.fence(), deadline, term.remaining());
         }
         is_extended
     }
 
     fn cancel(&mut self, reason: TermEnd) {
         let Some(Running { term, .. }) = &self.term else { return };
-        telemetry::term_cancelled(&self.parts.election, term.fence(), reason);
+        self.parts.telemetry.term_cancelled(term.fence(), reason);
         self.publisher.cancel(term, reason);
+        self.cancelled_at = Some(self.parts.clock.now());
     }
 
     /// The lease is released by a later call.
@@ -364,12 +379,14 @@ impl Actor {
             // It goes on watching for guards that are held beyond the lease.
             watch.ended();
         }
-        telemetry::term_ended(&self.parts.election, term.fence(), reason);
+        let drained =
+            self.cancelled_at.take().map(|at| self.parts.clock.now().saturating_since(at));
+        self.parts.telemetry.term_ended(term.fence(), reason, drained);
     }
 
     fn still_held(&self, guards: usize) {
         if let Some(Running { term, .. }) = &self.term {
-            telemetry::still_held(&self.parts.election, term.fence(), guards);
+            self.parts.telemetry.still_held(term.fence(), guards);
         }
     }
 

@@ -11,6 +11,7 @@ use crate::{
     lease::{ElectionName, Identity, InvalidValue, Payload, TermEnd},
     protocol::{Expiry, Timing, TimingBuilder, TimingError},
     store::{DynStore, Store},
+    telemetry::Telemetry,
     term::{Overrun, Term},
 };
 
@@ -297,10 +298,13 @@ impl ElectorBuilder {
         };
         let timing = self.timing.expiry(expiry).build()?;
         let callbacks = self.callbacks.settled().ok_or(ConfigError::NoCallbackRuntime)?;
+        let is_fixed = matches!(self.naming, Naming::Fixed(_));
         let identity = self.naming.draw()?;
+        let telemetry = Telemetry::new(election.clone(), identity.clone(), is_fixed);
         Ok(Elector::from_parts(super::Parts {
             election,
             identity,
+            telemetry,
             store: self.store,
             timing,
             payload,

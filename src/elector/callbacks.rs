@@ -22,8 +22,8 @@ use tokio::{
 use super::panic_message;
 use crate::{
     leadership::{Leader, Leadership, Transition, Transitions},
-    lease::{ElectionName, TermEnd},
-    telemetry,
+    lease::TermEnd,
+    telemetry::Telemetry,
     term::Term,
 };
 
@@ -104,8 +104,8 @@ impl Callbacks {
     pub(super) fn start(self, leadership: &Leadership, elector: usize) -> Calling {
         let patience = self.patience();
         let task = self.runtime.clone().filter(|_| !self.are_none()).map(|runtime| {
-            let election = leadership.election().clone();
-            let caller = Caller { election, elector, timeout: self.timeout };
+            let telemetry = leadership.telemetry().clone();
+            let caller = Caller { telemetry, elector, timeout: self.timeout };
             runtime.spawn(Calls { callbacks: self, caller }.follow(leadership.transitions()))
         });
         Calling { task, patience }
@@ -144,7 +144,7 @@ impl Calling {
         // Also if this is dropped: nobody waits any longer.
         let _stop = StopCalling(task.abort_handle());
         // The task itself does not panic; its runtime may be gone, and with it all that could run.
-        time::timeout(self.patience, task).await.is_ok()
+        within(self.patience, task).await.is_some()
     }
 }
 
@@ -209,7 +209,7 @@ impl Calls {
 /// Calls in a way that is never fatal to anybody.
 #[derive(Clone)]
 struct Caller {
-    election: ElectionName,
+    telemetry: Telemetry,
     elector: usize,
     timeout: Duration,
 }
@@ -229,8 +229,8 @@ impl Caller {
     /// One that must not take long.
     async fn call(&self, name: &'static str, call: impl FnOnce() -> BoxFuture<'static, ()>) {
         let Some(work) = self.begin(name, call) else { return };
-        if time::timeout(self.timeout, self.finish(name, work)).await.is_err() {
-            telemetry::callback_timed_out(&self.election, name, self.timeout);
+        if within(self.timeout, self.finish(name, work)).await.is_none() {
+            self.telemetry.callback_timed_out(name, self.timeout);
         }
     }
 
@@ -247,6 +247,15 @@ impl Caller {
     }
 
     fn report(&self, name: &'static str, panic: &(dyn Any + Send)) {
-        telemetry::callback_panicked(&self.election, name, panic_message(panic));
+        self.telemetry.callback_panicked(name, panic_message(panic));
+    }
+}
+
+/// What the work gives, if it does so within the limit.
+async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        () = time::sleep(limit) => None,
+        done = work => Some(done),
     }
 }

@@ -9,6 +9,8 @@ mod thread;
 
 #[cfg(test)]
 mod called;
+#[cfg(all(test, feature = "metrics"))]
+mod counted;
 #[cfg(test)]
 mod faulty;
 #[cfg(test)]
@@ -40,7 +42,7 @@ use crate::{
     lease::{ElectionName, Identity, Payload},
     protocol::Timing,
     store::{DynStore, Store},
-    telemetry,
+    telemetry::Telemetry,
     term::{Overrun, watchdog},
 };
 
@@ -84,6 +86,7 @@ pub struct Elector {
 struct Parts {
     election: ElectionName,
     identity: Identity,
+    telemetry: Telemetry,
     store: DynStore,
     timing: Timing,
     payload: Payload,
@@ -109,12 +112,8 @@ impl Elector {
 
     fn from_parts(parts: Parts) -> Self {
         let requests = Arc::new(Requests::default());
-        let (publisher, leadership) = Publisher::new(
-            parts.election.clone(),
-            parts.identity.clone(),
-            parts.clock.clone(),
-            &requests,
-        );
+        let (publisher, leadership) =
+            Publisher::new(parts.telemetry.clone(), parts.clock.clone(), &requests);
         Self { parts, publisher, requests, leadership }
     }
 
@@ -215,7 +214,7 @@ impl Elector {
             let result = Err(StopError::not_started(error));
             return Ended { result, calling: Calling::default(), clock, requests };
         }
-        telemetry::started(&parts.election, &parts.identity, &parts.timing);
+        parts.telemetry.started(&parts.timing);
         let calling = callbacks.start(&self.leadership, id(&requests));
         let actor = Actor::new(parts, self.publisher, self.requests);
         let result = tokio::select! {
@@ -386,7 +385,7 @@ impl Candidacy {
 impl Drop for Candidacy {
     fn drop(&mut self) {
         if !self.is_detached && self.stopped.borrow().outcome(false).is_none() {
-            telemetry::dropped(self.leadership.election());
+            self.leadership.telemetry().dropped();
             self.requests.request_shutdown();
         }
     }

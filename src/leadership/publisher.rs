@@ -4,11 +4,12 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::watch;
 
-use super::{LastError, Leader, Leadership, Names, Phase, Requests, Status, status::Observation};
+use super::{LastError, Leader, Leadership, Phase, Requests, Status, status::Observation};
 use crate::{
     clock::Clock,
     instant::Instant,
-    lease::{ElectionName, Identity, Lease, TermEnd},
+    lease::{Lease, TermEnd},
+    telemetry::Telemetry,
     term::Term,
 };
 
@@ -24,16 +25,18 @@ pub(crate) struct Publisher {
 impl Publisher {
     /// The two sides of one candidate's status: who publishes it, and what everybody else holds.
     pub(crate) fn new(
-        election: ElectionName,
-        identity: Identity,
+        telemetry: Telemetry,
         clock: Clock,
         requests: &Arc<Requests>,
     ) -> (Self, Leadership) {
-        let names = Names { election: election.clone(), identity: identity.clone() };
+        let (election, identity) = (telemetry.election().clone(), telemetry.identity().clone());
         let (status, receiver) =
             watch::channel(Status::new(Observation::none(election, identity, clock)));
-        let leadership =
-            Leadership { status: receiver, names: Arc::new(names), requests: Arc::clone(requests) };
+        let leadership = Leadership {
+            status: receiver,
+            telemetry: Arc::new(telemetry),
+            requests: Arc::clone(requests),
+        };
         (Self { status: Arc::new(status) }, leadership)
     }
 
@@ -208,8 +211,11 @@ mod tests {
     #[test]
     fn what_is_published_while_nobody_listens_is_not_lost() {
         let (election, identity) = ("billing".parse().unwrap(), "web-1".parse().unwrap());
-        let (publisher, leadership) =
-            Publisher::new(election, identity, Clock::system(), &Arc::default());
+        let (publisher, leadership) = Publisher::new(
+            Telemetry::new(election, identity, false),
+            Clock::system(),
+            &Arc::default(),
+        );
         drop(leadership);
         publisher.update(|draft| draft.phase(Phase::Draining));
         publisher.failed(LastError::LeaseLost);

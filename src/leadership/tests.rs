@@ -11,7 +11,7 @@ use crate::{
     clock::{Clock, ManualClock},
     lease::{Lease, TermEnd, Version},
     store::StoreError,
-    term::tests::term_on,
+    term::tests::{telemetry, term_on},
 };
 
 /// Stands in for the elector.
@@ -27,12 +27,7 @@ struct Candidate {
 fn candidate() -> Candidate {
     let (clock, hand) = Clock::manual();
     let requests = Arc::<Requests>::default();
-    let (publisher, leadership) = Publisher::new(
-        ElectionName::new("billing").unwrap(),
-        Identity::new("web-1").unwrap(),
-        clock.clone(),
-        &requests,
-    );
+    let (publisher, leadership) = Publisher::new(telemetry(), clock.clone(), &requests);
     Candidate { publisher, leadership, requests, clock, hand, changed: Arc::default() }
 }
 

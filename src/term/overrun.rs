@@ -5,7 +5,7 @@ use std::{fmt, process, sync::Arc, sync::mpsc, thread, time::Duration};
 use super::Term;
 use crate::{
     lease::{ElectionName, Fence, Identity},
-    telemetry,
+    telemetry::Telemetry,
 };
 
 /// How long the log may take before the last act; whoever writes it may be what hangs.
@@ -36,8 +36,8 @@ impl Overrun {
     }
 
     /// Does what is to be done.
-    pub(super) fn happen(&self, overran: &Overran) {
-        report(overran);
+    pub(super) fn happen(&self, term: &Term, overran: &Overran) {
+        report(term.telemetry().clone(), overran.clone());
         match self {
             Self::Report => {}
             Self::Abort => process::abort(),
@@ -82,11 +82,10 @@ impl Overran {
 }
 
 /// On a thread of its own: the application's subscriber may block, and the watchdog must not.
-fn report(overran: &Overran) {
+fn report(telemetry: Telemetry, overran: Overran) {
     let (done, reported) = mpsc::sync_channel(1);
-    let overran = overran.clone();
     let log = move || {
-        telemetry::overran(&overran);
+        telemetry.overran(&overran);
         // Nobody waits any more if that took too long.
         let _ = done.send(());
     };

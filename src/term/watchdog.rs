@@ -168,7 +168,7 @@ impl Entry {
     fn overran(&self, guards: usize) {
         if let Some(term) = self.term.upgrade().map(Term) {
             contain(|| (self.orders.overran)(guards));
-            contain(|| self.orders.overrun.happen(&Overran::of(&term, guards)));
+            contain(|| self.orders.overrun.happen(&term, &Overran::of(&term, guards)));
         }
     }
 }

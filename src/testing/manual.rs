@@ -13,6 +13,7 @@ use crate::{
     leadership::{Leader, Leadership, Publisher, Requests},
     lease::{ElectionName, Fence, Identity, Payload, TermEnd},
     protocol::Phase,
+    telemetry::Telemetry,
     term::{Term, TermParts},
 };
 
@@ -49,7 +50,8 @@ impl ManualLeadership {
         let identity = Identity::new("manual").expect("a name within the limits");
         let clock = Clock::system();
         let requests = Arc::new(Requests::default());
-        let (publisher, leadership) = Publisher::new(election, identity, clock.clone(), &requests);
+        let (publisher, leadership) =
+            Publisher::new(Telemetry::new(election, identity, true), clock.clone(), &requests);
         Self { publisher, leadership, requests, clock, state: Mutex::default() }
     }
 
@@ -65,8 +67,7 @@ impl ManualLeadership {
         let mut state = self.lock();
         let fence = Fence::next(state.last_fence, None, 0).unwrap_or(Fence::MIN);
         let term = Term::start(TermParts {
-            election: self.leadership.election().clone(),
-            identity: self.leadership.identity().clone(),
+            telemetry: self.leadership.telemetry().clone(),
             fence,
             deadline: self.clock.now() + FOREVER,
             ready: true,
