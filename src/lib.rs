@@ -50,7 +50,8 @@
 //! # Features
 //! | feature | what it adds |
 //! |---|---|
-//! | `test-util` | clocks that tests control: paused tokio time, and one moved by hand; a [`MemoryStore`] that loses records |
+//! | `metrics` | what elections count and measure, for the crate [metrics](https://docs.rs/metrics) |
+//! | `test-util` | [`testing`](https://docs.rs/tenure/latest/tenure/testing): leadership given and taken by hand, stores that fail when told to, clocks that tests control |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -64,6 +65,13 @@ pub mod protocol;
 pub mod store;
 mod telemetry;
 mod term;
+#[cfg(any(test, feature = "test-util"))]
+#[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
+pub mod testing;
+
+#[cfg(feature = "metrics")]
+#[cfg_attr(docsrs, doc(cfg(feature = "metrics")))]
+pub use telemetry::metrics;
 
 pub use clock::Clock;
 #[cfg(any(test, feature = "test-util"))]
@@ -83,4 +91,6 @@ pub use memory::MemoryBackup;
 pub use memory::{MemorySession, MemoryStore};
 pub use protocol::{Expiry, Phase, Timing, TimingError, WorstCase};
 pub use store::{DynStore, Store, StoreError};
-pub use term::{Cancelled, EndWake, Ended, InFlight, LeaderOnly, Term, TermEnded, TermGuard};
+pub use term::{
+    Cancelled, EndWake, Ended, InFlight, LeaderOnly, Overran, Overrun, Term, TermEnded, TermGuard,
+};

@@ -13,7 +13,7 @@ use tokio::{select, sync::Notify, task::consume_budget};
 
 use super::{
     Parts,
-    call::{Published, discard, exchange, name, panicked},
+    call::{Published, discard, exchange, name, outcome, panicked},
 };
 use crate::{
     instant::Instant,
@@ -21,7 +21,7 @@ use crate::{
     lease::{Fence, TermEnd},
     protocol::{Call, Change, Input, Jitter, Levels, Phase, Protocol, Reply, Step},
     store::{DynSession, Hints, Session, Store, StoreError},
-    telemetry,
+    telemetry::metrics::CallOutcome,
     term::{Term, TermParts, watchdog},
 };
 
@@ -31,7 +31,6 @@ pub(super) struct Actor {
     parts: Parts,
     publisher: Publisher,
     requests: Arc<Requests>,
-    is_shutting_down: bool,
     /// What was asked for and is still to be told to the protocol: at most one of each.
     asked: VecDeque<Input>,
     /// The highest ticket of a resignation that is under way.
@@ -44,6 +43,8 @@ pub(super) struct Actor {
     payload: Published,
     /// The term that runs, or the last one while guards of it are held.
     term: Option<Running>,
+    /// When a voluntary end of the term began.
+    cancelled_at: Option<Instant>,
     /// Told by the term when its guards or its work in flight are gone, when it becomes ready, and when it is over.
     changed: Arc<Notify>,
     /// How many guards were left when the protocol stopped.
@@ -57,13 +58,15 @@ struct Running {
 
 impl Actor {
     pub(super) fn new(parts: Parts, publisher: Publisher, requests: Arc<Requests>) -> Self {
-        let protocol = Protocol::new(parts.identity.clone(), parts.timing, parts.eligible);
+        let mut protocol = Protocol::new(parts.identity.clone(), parts.timing, parts.eligible);
+        if !parts.releases {
+            protocol = protocol.without_release();
+        }
         let payload = Published::new(parts.payload.clone());
         Self {
             parts,
             publisher,
             requests,
-            is_shutting_down: false,
             asked: VecDeque::new(),
             resigning: None,
             protocol,
@@ -71,6 +74,7 @@ impl Actor {
             hints: None,
             payload,
             term: None,
+            cancelled_at: None,
             changed: Arc::new(Notify::new()),
             stopped: None,
         }
@@ -98,6 +102,7 @@ impl Actor {
     /// Makes a call, and goes on with everything else until it is answered or abandoned.
     async fn converse(&mut self, call: Call, mut wake: Option<Instant>) -> Step {
         let call = self.payload.enclose(call);
+        let sent = self.parts.clock.now();
         let mut session = match self.take_session() {
             Ok(session) => session,
             Err(error) => return self.failed(&call, error),
@@ -114,6 +119,7 @@ impl Actor {
                     if step.abandon {
                         discard(exchange);
                         discard(session);
+                        self.called(&call, sent, CallOutcome::Timeout);
                         return self.abandoned(&call, step);
                     }
                     wake = step.wake;
@@ -121,6 +127,7 @@ impl Actor {
             }
         };
         drop(exchange);
+        self.called(&call, sent, outcome(&answer));
         match answer {
             Ok(answer) => {
                 self.session = Some(session);
@@ -134,6 +141,11 @@ impl Actor {
                 self.failed(&call, panicked(name(&call), &*panic))
             }
         }
+    }
+
+    fn called(&self, call: &Call, sent: Instant, outcome: CallOutcome) {
+        let took = self.parts.clock.now().saturating_since(sent);
+        self.parts.telemetry.called(name(call), outcome, took);
     }
 
     /// The session, with somebody listening to its hints.
@@ -190,7 +202,7 @@ impl Actor {
     }
 
     fn store_failed(&self, operation: &str, error: StoreError) {
-        telemetry::store_failed(&self.parts.election, operation, &error);
+        self.parts.telemetry.store_failed(operation, &error);
         self.publisher.failed(LastError::Store(Arc::new(error)));
     }
 
@@ -246,11 +258,9 @@ impl Actor {
                 self.payload = Published::new(payload);
             }
             self.resigning = requested.resign.max(self.resigning);
-            let shutdown =
-                requested.shutdown && !mem::replace(&mut self.is_shutting_down, requested.shutdown);
             self.asked.extend(requested.eligible.map(Input::Eligible));
             self.asked.extend(requested.resign.map(|_| Input::Resign));
-            self.asked.extend(shutdown.then_some(Input::Shutdown));
+            self.asked.extend(requested.shutdown.map(|drain| Input::ShutdownWithin { drain }));
         }
         self.asked.pop_front()
     }
@@ -296,7 +306,7 @@ impl Actor {
             Change::Ended(reason) => self.end(reason),
             Change::StillHeld { guards } => self.still_held(guards),
             Change::Stopped { guards } => {
-                telemetry::stopped(&self.parts.election, guards);
+                self.parts.telemetry.stopped(guards);
                 self.stopped = Some(guards);
             }
         }
@@ -305,8 +315,7 @@ impl Actor {
 
     fn start(&mut self, fence: Fence, deadline: Instant) -> bool {
         let term = Term::start(TermParts {
-            election: self.parts.election.clone(),
-            identity: self.parts.identity.clone(),
+            telemetry: self.parts.telemetry.clone(),
             fence,
             deadline,
             ready: self.parts.ready,
@@ -314,20 +323,32 @@ impl Actor {
             changed: Arc::clone(&self.changed),
         });
         // Watched before anybody can see it. What nobody watches does not begin.
-        let watch = watchdog::watch(&term, self.publisher.bumper());
+        let orders = self.orders();
+        let watch = watchdog::watch(&term, orders);
         let is_watched = watch.is_ok();
         self.term = Some(Running { term: term.clone(), watch: watch.ok() });
         if is_watched {
-            telemetry::term_started(&self.parts.election, fence, deadline);
+            self.parts.telemetry.term_started(fence, deadline, term.remaining());
             let payload = self.payload.payload().clone();
             let leader = Leader::new(self.parts.identity.clone(), fence, payload);
-            self.publisher.update(|draft| {
-                draft.term(Some(term));
-                draft.phase(Phase::Leading);
-                draft.leader(leader);
-            });
+            self.publisher.started(term, leader);
         }
         is_watched
+    }
+
+    fn orders(&self) -> watchdog::Orders {
+        let herald = Arc::new(self.publisher.herald());
+        let overran = Arc::clone(&herald);
+        let telemetry = self.parts.telemetry.clone();
+        watchdog::Orders {
+            publish: Box::new(move || {
+                telemetry.term_is_over();
+                herald.bump();
+            }),
+            margin: self.parts.timing.safety_margin(),
+            overrun: self.parts.overrun.clone(),
+            overran: Box::new(move |guards| overran.overran(guards)),
+        }
     }
 
     fn extend(&mut self, deadline: Instant) -> bool {
@@ -338,44 +359,34 @@ impl Actor {
             watch.earlier();
         }
         if is_extended {
-            telemetry::renewed(&self.parts.election, term.fence(), deadline);
+            self.parts.telemetry.renewed(term.fence(), deadline, term.remaining());
         }
         is_extended
     }
 
     fn cancel(&mut self, reason: TermEnd) {
         let Some(Running { term, .. }) = &self.term else { return };
-        telemetry::term_cancelled(&self.parts.election, term.fence(), reason);
-        term.cancel(reason);
-        self.publisher.update(|draft| draft.phase(Phase::Draining));
-        term.announce();
+        self.parts.telemetry.term_cancelled(term.fence(), reason);
+        self.publisher.cancel(term, reason);
+        self.cancelled_at = Some(self.parts.clock.now());
     }
 
-    /// The order matters: the deadline goes to zero, then it is published, then those who wait are woken. The lease is
-    /// released by a later call.
+    /// The lease is released by a later call.
     fn end(&mut self, reason: TermEnd) {
-        let Some(Running { term, watch }) = &mut self.term else { return };
-        let reason = term.finish(reason);
-        self.publisher.update(|draft| {
-            draft.term(None);
-            draft.phase(Phase::Relinquishing);
-            let error = match reason {
-                TermEnd::Expired => Some(LastError::LeaseExpiredLocally),
-                TermEnd::Lost => Some(LastError::LeaseLost),
-                TermEnd::Resigned | TermEnd::Shutdown => None,
-            };
-            if let Some(error) = error {
-                draft.failed(error);
-            }
-        });
-        term.announce();
-        *watch = None;
-        telemetry::term_ended(&self.parts.election, term.fence(), reason);
+        let Some(Running { term, watch }) = &self.term else { return };
+        let reason = self.publisher.end(term, reason);
+        if let Some(watch) = watch {
+            // It goes on watching for guards that are held beyond the lease.
+            watch.ended();
+        }
+        let drained =
+            self.cancelled_at.take().map(|at| self.parts.clock.now().saturating_since(at));
+        self.parts.telemetry.term_ended(term.fence(), reason, drained);
     }
 
     fn still_held(&self, guards: usize) {
         if let Some(Running { term, .. }) = &self.term {
-            telemetry::still_held(&self.parts.election, term.fence(), guards);
+            self.parts.telemetry.still_held(term.fence(), guards);
         }
     }
 

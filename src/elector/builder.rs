@@ -1,13 +1,18 @@
 //! Collects what an elector is to be, and checks it.
 
-use std::{convert::Infallible, time::Duration};
+use std::{convert::Infallible, future::Future, time::Duration};
 
-use super::{Elector, identity::Naming};
+use tokio::runtime::Handle;
+
+use super::{Elector, callbacks::Callbacks, identity::Naming};
 use crate::{
     clock::Clock,
-    lease::{ElectionName, Identity, InvalidValue, Payload},
+    leadership::Leader,
+    lease::{ElectionName, Identity, InvalidValue, Payload, TermEnd},
     protocol::{Expiry, Timing, TimingBuilder, TimingError},
     store::{DynStore, Store},
+    telemetry::Telemetry,
+    term::{Overrun, Term},
 };
 
 /// Why an elector could not be built.
@@ -29,6 +34,11 @@ pub enum ConfigError {
         /// What was chosen.
         expiry: Expiry,
     },
+    /// There are callbacks, and no runtime to call them on.
+    #[error(
+        "callbacks need a tokio runtime: call build() within one, or name one with callback_runtime()"
+    )]
+    NoCallbackRuntime,
     /// The operating system gave no random bits, without which no identity is unique.
     #[error("identity: the operating system gave no random bits to make it unique")]
     NoRandomness {
@@ -59,6 +69,9 @@ pub struct ElectorBuilder {
     expiry: Option<Expiry>,
     eligible: bool,
     ready: bool,
+    releases: bool,
+    callbacks: Callbacks,
+    overrun: Overrun,
     clock: Clock,
 }
 
@@ -73,6 +86,9 @@ impl ElectorBuilder {
             expiry: None,
             eligible: true,
             ready: true,
+            releases: true,
+            callbacks: Callbacks::default(),
+            overrun: Overrun::default(),
             clock: Clock::system(),
         }
     }
@@ -166,6 +182,97 @@ impl ElectorBuilder {
         self
     }
 
+    /// Whether the lease is given back when a term ends, so that a successor need not wait for it to run out. Turn it off where
+    /// a leader's work should rest for a while after each term, whatever ended it. Defaults to `true`.
+    pub fn release_on_end(mut self, release: bool) -> Self {
+        self.releases = release;
+        self
+    }
+
+    /// What to do about guarded work that goes on although the lease is over. Defaults to [`Overrun::Report`].
+    pub fn on_overrun(mut self, overrun: Overrun) -> Self {
+        self.overrun = overrun;
+        self
+    }
+
+    /// Calls this for each term of this candidate, when it is elected, whether or not it is
+    /// [ready](Self::ready_when_told) yet. What it returns runs for as long as the term admits work: it is dropped when the
+    /// term is cancelled, as with [`Term::leader_only`](crate::Term::leader_only).
+    ///
+    /// May be called several times; all run beside each other. Each term that is still live when the runtime gets to it is
+    /// called for, as in [`Leadership::each_term`](crate::Leadership::each_term). Callbacks run on the runtime in which
+    /// [`build`](Self::build) is called, or on [`callback_runtime`](Self::callback_runtime). One that panics is reported, and
+    /// changes nothing else. A callback may call back into everything; one that waits for a shutdown of its own elector
+    /// waits only for the election to stop, not for itself.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tenure::{Elector, MemoryStore};
+    /// # struct Jobs;
+    /// # impl Jobs { async fn run(&self, fence: tenure::Fence) {} }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// # let jobs = Arc::new(Jobs);
+    /// let elector = Elector::builder("invoice-reconciler", MemoryStore::new())
+    ///     .on_started_leading(move |term| {
+    ///         let jobs = jobs.clone();
+    ///         async move { jobs.run(term.fence()).await }
+    ///     })
+    ///     .on_stopped_leading(|term, reason| async move { println!("{} is over: {reason}", term.fence()) })
+    ///     .on_new_leader(|leader| async move { println!("{} leads", leader.identity()) })
+    ///     .build()?;
+    /// # Ok::<_, tenure::ConfigError>(())
+    /// # })?;
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_started_leading<F, Fut>(mut self, call: F) -> Self
+    where
+        F: FnMut(Term) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.callbacks.on_started(call);
+        self
+    }
+
+    /// Calls this after each term of this candidate, with the reason, once all that
+    /// [`on_started_leading`](Self::on_started_leading) began has come to its end. The lease may be somebody else's by then.
+    ///
+    /// May be called several times; they are called one after the other, each for at most
+    /// [`callback_timeout`](Self::callback_timeout). For the rest see [`on_started_leading`](Self::on_started_leading).
+    pub fn on_stopped_leading<F, Fut>(mut self, call: F) -> Self
+    where
+        F: FnMut(Term, TermEnd) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.callbacks.on_stopped(call);
+        self
+    }
+
+    /// Calls this whenever another term than before is known to lead: another candidate's, or this one's.
+    ///
+    /// May be called several times; they are called one after the other, each for at most
+    /// [`callback_timeout`](Self::callback_timeout). For the rest see [`on_started_leading`](Self::on_started_leading).
+    pub fn on_new_leader<F, Fut>(mut self, call: F) -> Self
+    where
+        F: FnMut(Leader) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.callbacks.on_new_leader(call);
+        self
+    }
+
+    /// The runtime to run callbacks on, which needs its timer enabled. Defaults to the one in which [`build`](Self::build) is
+    /// called.
+    pub fn callback_runtime(mut self, runtime: Handle) -> Self {
+        self.callbacks.run_on(runtime);
+        self
+    }
+
+    /// How long a callback may take that is not for the length of a term; then it is dropped. Defaults to 3 s.
+    pub fn callback_timeout(mut self, timeout: Duration) -> Self {
+        self.callbacks.limit(timeout);
+        self
+    }
+
     /// The clock that deadlines stand on. With a virtual one, [`Elector::spawn`] uses the runtime in which it is called.
     /// Defaults to the system's.
     #[cfg(any(test, feature = "test-util"))]
@@ -190,15 +297,22 @@ impl ElectorBuilder {
             (chosen, _) => chosen.unwrap_or_default(),
         };
         let timing = self.timing.expiry(expiry).build()?;
+        let callbacks = self.callbacks.settled().ok_or(ConfigError::NoCallbackRuntime)?;
+        let is_fixed = matches!(self.naming, Naming::Fixed(_));
         let identity = self.naming.draw()?;
+        let telemetry = Telemetry::new(election.clone(), identity.clone(), is_fixed);
         Ok(Elector::from_parts(super::Parts {
             election,
             identity,
+            telemetry,
             store: self.store,
             timing,
             payload,
             eligible: self.eligible,
             ready: self.ready,
+            releases: self.releases,
+            callbacks,
+            overrun: self.overrun,
             clock: self.clock,
         }))
     }

@@ -10,6 +10,7 @@ use crate::{
     lease::Payload,
     protocol::{Call, Reply},
     store::{DynSession, Outcome, Session, StoreError},
+    telemetry::metrics::CallOutcome,
 };
 
 /// What is published beside the lease, and whether the store has confirmed it.
@@ -61,6 +62,20 @@ pub(super) fn name(call: &Call) -> &'static str {
         Call::Acquire(_) => "acquire",
         Call::Renew(_) => "renew",
         Call::Release(_) => "release",
+    }
+}
+
+/// What it counts as that a call was answered so, by a panic perhaps.
+pub(super) fn outcome<P>(answer: &Result<Result<Reply, StoreError>, P>) -> CallOutcome {
+    match answer {
+        Ok(Ok(
+            Reply::Acquired(Outcome::Lost(_))
+            | Reply::Renewed(Outcome::Lost(_))
+            | Reply::Released(Outcome::Lost(_)),
+        )) => CallOutcome::Lost,
+        Ok(Ok(_)) => CallOutcome::Ok,
+        Ok(Err(error)) if error.is_fatal() => CallOutcome::Fatal,
+        Ok(Err(_)) | Err(_) => CallOutcome::Transient,
     }
 }
 

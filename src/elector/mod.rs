@@ -3,9 +3,14 @@
 mod actor;
 mod builder;
 mod call;
+mod callbacks;
 mod identity;
 mod thread;
 
+#[cfg(test)]
+mod called;
+#[cfg(all(test, feature = "metrics"))]
+mod counted;
 #[cfg(test)]
 mod faulty;
 #[cfg(test)]
@@ -15,7 +20,10 @@ mod races;
 #[cfg(test)]
 mod tests;
 
-use std::{any::Any, fmt, future::Future, io, panic::AssertUnwindSafe, pin::pin, sync::Arc};
+use std::{
+    any::Any, fmt, future::Future, io, mem, panic::AssertUnwindSafe, pin::pin, sync::Arc,
+    time::Duration,
+};
 
 use futures::{
     FutureExt,
@@ -23,16 +31,19 @@ use futures::{
 };
 use tokio::{runtime::Handle, sync::watch};
 
-use self::actor::Actor;
 pub use self::builder::{ConfigError, ElectorBuilder};
+use self::{
+    actor::Actor,
+    callbacks::{Callbacks, Calling},
+};
 use crate::{
     clock::Clock,
     leadership::{Leadership, Publisher, Requests},
     lease::{ElectionName, Identity, Payload},
     protocol::Timing,
     store::{DynStore, Store},
-    telemetry,
-    term::watchdog,
+    telemetry::Telemetry,
+    term::{Overrun, watchdog},
 };
 
 /// One candidate in one election: built, but not taking part yet.
@@ -75,11 +86,15 @@ pub struct Elector {
 struct Parts {
     election: ElectionName,
     identity: Identity,
+    telemetry: Telemetry,
     store: DynStore,
     timing: Timing,
     payload: Payload,
     eligible: bool,
     ready: bool,
+    releases: bool,
+    callbacks: Callbacks,
+    overrun: Overrun,
     clock: Clock,
 }
 
@@ -97,12 +112,8 @@ impl Elector {
 
     fn from_parts(parts: Parts) -> Self {
         let requests = Arc::new(Requests::default());
-        let (publisher, leadership) = Publisher::new(
-            parts.election.clone(),
-            parts.identity.clone(),
-            parts.clock.clone(),
-            &requests,
-        );
+        let (publisher, leadership) =
+            Publisher::new(parts.telemetry.clone(), parts.clock.clone(), &requests);
         Self { parts, publisher, requests, leadership }
     }
 
@@ -140,10 +151,12 @@ impl Elector {
     ///
     /// Where the operating system refuses a thread, the candidacy has stopped already, and says why.
     pub fn spawn(self) -> Candidacy {
-        let (outcome, stopped) = watch::channel(None);
+        let (outcome, stopped) = watch::channel(Progress::Taking);
         let candidacy = Candidacy {
             leadership: self.leadership(),
             requests: Arc::clone(&self.requests),
+            clock: self.parts.clock.clone(),
+            operation_timeout: self.parts.timing.operation_timeout(),
             stopped,
             is_detached: false,
         };
@@ -155,13 +168,14 @@ impl Elector {
         match runtime {
             Ok(runtime) => {
                 runtime.spawn(async move {
-                    let result = self.take_part().await;
-                    outcome.send_replace(Some(result));
+                    let ended = self.take_part().await;
+                    outcome.send_replace(Progress::Stopped(ended.result.clone()));
+                    outcome.send_replace(Progress::Finished(ended.finished().await));
                 });
             }
             Err(source) => {
                 drop(self);
-                outcome.send_replace(Some(Err(StopError::not_started(source))));
+                outcome.send_replace(Progress::Finished(Err(StopError::not_started(source))));
             }
         }
         candidacy
@@ -182,23 +196,88 @@ impl Elector {
         let taking_part = pin!(self.take_part());
         let shutdown = pin!(shutdown);
         match select(taking_part, shutdown).await {
-            Either::Left((result, _)) => result,
+            Either::Left((ended, _)) => ended.finished().await,
             Either::Right(((), taking_part)) => {
                 requests.request_shutdown();
-                taking_part.await
+                taking_part.await.finished().await
             }
         }
     }
 
-    async fn take_part(self) -> Result<(), StopError> {
+    /// Takes part until it has stopped; callbacks may still be called then.
+    async fn take_part(self) -> Ended {
+        let mut parts = self.parts;
+        let callbacks = mem::take(&mut parts.callbacks);
+        let (clock, requests) = (parts.clock.clone(), Arc::clone(&self.requests));
         // Without a watchdog nobody would end a term while the store hangs.
-        watchdog::ensure_started(&self.parts.clock).map_err(StopError::not_started)?;
-        telemetry::started(&self.parts.election, &self.parts.identity, &self.parts.timing);
-        let actor = Actor::new(self.parts, self.publisher, self.requests);
-        match AssertUnwindSafe(actor.run()).catch_unwind().await {
-            Ok(0) => Ok(()),
-            Ok(guards) => Err(StopError::StillRunning { guards }),
-            Err(panic) => Err(StopError::Panicked { message: panic_message(&*panic).into() }),
+        if let Err(error) = watchdog::ensure_started(&clock) {
+            let result = Err(StopError::not_started(error));
+            return Ended { result, calling: Calling::default(), clock, requests };
+        }
+        parts.telemetry.started(&parts.timing);
+        let calling = callbacks.start(&self.leadership, id(&requests));
+        let actor = Actor::new(parts, self.publisher, self.requests);
+        let result = tokio::select! {
+            biased;
+            ended = AssertUnwindSafe(actor.run()).catch_unwind() => match ended {
+                Ok(0) => Ok(()),
+                Ok(guards) => Err(StopError::StillRunning { guards }),
+                Err(panic) => Err(StopError::Panicked { message: panic_message(&*panic).into() }),
+            },
+            // Dropping the actor ends the term.
+            () = requests.out_of_time(&clock) => Err(StopError::OutOfTime),
+        };
+        Ended { result, calling, clock, requests }
+    }
+}
+
+/// An elector that has stopped, of which callbacks may still be called.
+struct Ended {
+    result: Result<(), StopError>,
+    calling: Calling,
+    clock: Clock,
+    requests: Arc<Requests>,
+}
+
+impl Ended {
+    /// What came of it in the end. Who would not stop keeps callbacks from coming to their end, so they are not waited for.
+    async fn finished(self) -> Result<(), StopError> {
+        let Self { result, calling, clock, requests } = self;
+        result?;
+        tokio::select! {
+            biased;
+            finished = calling.finished() => match finished {
+                true => Ok(()),
+                false => Err(StopError::CallbackStuck),
+            },
+            () = requests.out_of_time(&clock) => Err(StopError::OutOfTime),
+        }
+    }
+}
+
+/// Tells the electors of a process apart, for as long as one of the clones lives.
+fn id(requests: &Arc<Requests>) -> usize {
+    Arc::as_ptr(requests).addr()
+}
+
+/// How far an elector that was spawned has come.
+#[derive(Clone, Debug)]
+enum Progress {
+    /// It takes part.
+    Taking,
+    /// It has stopped; callbacks may still be called.
+    Stopped(Result<(), StopError>),
+    /// Nothing of it runs any more.
+    Finished(Result<(), StopError>),
+}
+
+impl Progress {
+    /// What came of it, if that is as far as one waits.
+    fn outcome(&self, with_callbacks: bool) -> Option<&Result<(), StopError>> {
+        match self {
+            Self::Stopped(result) if !with_callbacks => Some(result),
+            Self::Finished(result) => Some(result),
+            Self::Taking | Self::Stopped(_) => None,
         }
     }
 }
@@ -229,7 +308,9 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
 pub struct Candidacy {
     leadership: Leadership,
     requests: Arc<Requests>,
-    stopped: watch::Receiver<Option<Result<(), StopError>>>,
+    clock: Clock,
+    operation_timeout: Duration,
+    stopped: watch::Receiver<Progress>,
     is_detached: bool,
 }
 
@@ -258,18 +339,39 @@ impl Candidacy {
         self.stopped()
     }
 
-    /// Waits until the elector has stopped, for whatever reason. May be dropped, and called again.
+    /// [`shutdown`](Self::shutdown) for those who will be killed in a moment: it waits for work in flight only as long as
+    /// there is time left to release the lease, an `operation_timeout`, and after `limit` it has stopped in any case. A lease
+    /// that could not be released by then runs out.
+    ///
+    /// May be called after [`shutdown`](Self::shutdown), to be quicker.
+    ///
+    /// # Errors
+    /// [`StopError::OutOfTime`] if the time was over before the lease was released; the others as
+    /// [`shutdown`](Self::shutdown).
+    pub fn shutdown_within(
+        &self,
+        limit: Duration,
+    ) -> impl Future<Output = Result<(), StopError>> + Send + 'static + use<> {
+        let drain = limit.saturating_sub(self.operation_timeout);
+        self.requests.request_shutdown_by(self.clock.now() + limit, drain);
+        self.stopped()
+    }
+
+    /// Waits until the elector has stopped, for whatever reason, and the last callback has returned. May be dropped, and called
+    /// again.
     ///
     /// # Errors
     /// [`StopError`] unless everything ended in order.
     pub fn stopped(&self) -> impl Future<Output = Result<(), StopError>> + Send + 'static + use<> {
         let mut stopped = self.stopped.clone();
+        // A callback that waited for itself would wait for ever.
+        let with_callbacks = !callbacks::is_called_for(id(&self.requests));
         async move {
-            match stopped.wait_for(Option::is_some).await.as_deref() {
-                Ok(Some(result)) => result.clone(),
-                // The runtime was torn down with the elector on it.
-                Ok(None) | Err(_) => Err(StopError::Aborted),
-            }
+            let done =
+                stopped.wait_for(|progress| progress.outcome(with_callbacks).is_some()).await;
+            // Without an answer the runtime was torn down with the elector on it.
+            let done = done.ok().and_then(|progress| progress.outcome(with_callbacks).cloned());
+            done.unwrap_or(Err(StopError::Aborted))
         }
     }
 
@@ -282,8 +384,8 @@ impl Candidacy {
 
 impl Drop for Candidacy {
     fn drop(&mut self) {
-        if !self.is_detached && self.stopped.borrow().is_none() {
-            telemetry::dropped(self.leadership.election());
+        if !self.is_detached && self.stopped.borrow().outcome(false).is_none() {
+            self.leadership.telemetry().dropped();
             self.requests.request_shutdown();
         }
     }
@@ -315,6 +417,16 @@ pub enum StopError {
         #[source]
         source: Arc<io::Error>,
     },
+    /// The time that [`Candidacy::shutdown_within`] gave was over. The term has ended; a lease that was not released by then
+    /// runs out.
+    #[error(
+        "the time for the shutdown was over before everything was done; an unreleased lease runs out"
+    )]
+    OutOfTime,
+    /// A callback has not returned in the time that it had. The election was left in order, and no further callback is
+    /// called, but that one may still run.
+    #[error("a callback does not return; look for one that blocks its thread")]
+    CallbackStuck,
     /// The runtime on which the elector lived was torn down. Its term ended at that moment.
     #[error("the runtime of the elector was shut down before the elector was")]
     Aborted,

@@ -29,6 +29,7 @@ pub(crate) use self::{publisher::Publisher, requests::Requests};
 use crate::{
     lease::{ElectionName, Fence, Identity, InvalidValue, Payload},
     protocol::Phase,
+    telemetry::{Telemetry, metrics::RequestOutcome},
     term::{InFlight, Term, TermGuard},
 };
 
@@ -60,14 +61,8 @@ use crate::{
 #[derive(Clone)]
 pub struct Leadership {
     status: Receiver<Status>,
-    names: Arc<Names>,
+    telemetry: Arc<Telemetry>,
     requests: Arc<Requests>,
-}
-
-#[derive(Debug)]
-struct Names {
-    election: ElectionName,
-    identity: Identity,
 }
 
 impl Leadership {
@@ -92,8 +87,13 @@ impl Leadership {
     #[must_use]
     pub fn admit(&self) -> Option<(InFlight, TermGuard)> {
         let status = self.status.borrow();
-        let term = status.term.as_ref().filter(|term| term.is_ready())?;
-        InFlight::begin(term).ok()
+        let term = status.term.as_ref().filter(|term| term.is_ready());
+        let admitted = term.and_then(|term| InFlight::begin(term).ok());
+        self.telemetry().request(match &admitted {
+            Some(_) => RequestOutcome::Admitted,
+            None => RequestOutcome::Refused,
+        });
+        admitted
     }
 
     /// The fence of that term.
@@ -120,13 +120,13 @@ impl Leadership {
     /// The election.
     #[must_use]
     pub fn election(&self) -> &ElectionName {
-        &self.names.election
+        self.telemetry.election()
     }
 
     /// This candidate.
     #[must_use]
     pub fn identity(&self) -> &Identity {
-        &self.names.identity
+        self.telemetry.identity()
     }
 
     /// Waits until this candidate leads, and gives its term. The future owns what it needs; dropping it has no effect.
@@ -268,6 +268,10 @@ impl Leadership {
     /// becomes ineligible hands over as if it resigned, without the pause; becoming eligible does not shorten a pause.
     pub fn set_eligible(&self, eligible: bool) {
         self.requests.set_eligible(eligible);
+    }
+
+    pub(crate) fn telemetry(&self) -> &Telemetry {
+        &self.telemetry
     }
 
     fn term_or_leader(&self) -> Result<Term, LeaderOnlyError> {

@@ -1,14 +1,15 @@
 //! The elector's side of what everybody else reads.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use tokio::sync::watch;
 
-use super::{LastError, Leader, Leadership, Names, Phase, Requests, Status, status::Observation};
+use super::{LastError, Leader, Leadership, Phase, Requests, Status, status::Observation};
 use crate::{
     clock::Clock,
     instant::Instant,
-    lease::{ElectionName, Identity, Lease, TermEnd},
+    lease::{Lease, TermEnd},
+    telemetry::Telemetry,
     term::Term,
 };
 
@@ -24,16 +25,18 @@ pub(crate) struct Publisher {
 impl Publisher {
     /// The two sides of one candidate's status: who publishes it, and what everybody else holds.
     pub(crate) fn new(
-        election: ElectionName,
-        identity: Identity,
+        telemetry: Telemetry,
         clock: Clock,
         requests: &Arc<Requests>,
     ) -> (Self, Leadership) {
-        let names = Names { election: election.clone(), identity: identity.clone() };
+        let (election, identity) = (telemetry.election().clone(), telemetry.identity().clone());
         let (status, receiver) =
             watch::channel(Status::new(Observation::none(election, identity, clock)));
-        let leadership =
-            Leadership { status: receiver, names: Arc::new(names), requests: Arc::clone(requests) };
+        let leadership = Leadership {
+            status: receiver,
+            telemetry: Arc::new(telemetry),
+            requests: Arc::clone(requests),
+        };
         (Self { status: Arc::new(status) }, leadership)
     }
 
@@ -41,6 +44,42 @@ impl Publisher {
     /// lock that readers share: it only assigns.
     pub(crate) fn update(&self, change: impl FnOnce(&mut Draft<'_>)) {
         self.status.send_modify(|status| change(&mut Draft { status }));
+    }
+
+    /// A term has begun.
+    pub(crate) fn started(&self, term: Term, leader: Leader) {
+        self.update(|draft| {
+            draft.term(Some(term));
+            draft.phase(Phase::Leading);
+            draft.leader(leader);
+        });
+    }
+
+    /// Has the term admit no new work.
+    pub(crate) fn cancel(&self, term: &Term, reason: TermEnd) {
+        term.cancel(reason);
+        self.update(|draft| draft.phase(Phase::Draining));
+        term.announce();
+    }
+
+    /// Ends the term, unless it is over already; why it is over. The order matters: the deadline goes to zero, then it is
+    /// published, then those who wait are woken.
+    pub(crate) fn end(&self, term: &Term, reason: TermEnd) -> TermEnd {
+        let reason = term.finish(reason);
+        self.update(|draft| {
+            draft.term(None);
+            draft.phase(Phase::Relinquishing);
+            let error = match reason {
+                TermEnd::Expired => Some(LastError::LeaseExpiredLocally),
+                TermEnd::Lost => Some(LastError::LeaseLost),
+                TermEnd::Resigned | TermEnd::Shutdown => None,
+            };
+            if let Some(error) = error {
+                draft.failed(error);
+            }
+        });
+        term.announce();
+        reason
     }
 
     /// What the store has answered at `now`. Nobody is woken by an answer that shows the same leader.
@@ -91,13 +130,30 @@ impl Publisher {
         self.status.send_modify(|_| {});
     }
 
-    /// [`bump`](Self::bump), for the watchdog: it does not keep the channel open.
-    pub(crate) fn bumper(&self) -> impl Fn() + Send + Sync + 'static {
-        let status = Arc::downgrade(&self.status);
-        move || {
-            if let Some(status) = status.upgrade() {
-                status.send_modify(|_| {});
-            }
+    /// What the watchdog says. It does not keep the channel open.
+    pub(crate) fn herald(&self) -> Herald {
+        Herald(Arc::downgrade(&self.status))
+    }
+}
+
+/// The watchdog's way to those who watch.
+#[derive(Debug)]
+pub(crate) struct Herald(Weak<watch::Sender<Status>>);
+
+impl Herald {
+    /// The same status reads differently now.
+    pub(crate) fn bump(&self) {
+        self.update(|_| {});
+    }
+
+    /// This many guards are held although the lease is over.
+    pub(crate) fn overran(&self, guards: usize) {
+        self.update(|status| Draft { status }.failed(LastError::Overrun { guards }));
+    }
+
+    fn update(&self, change: impl FnOnce(&mut Status)) {
+        if let Some(status) = self.0.upgrade() {
+            status.send_modify(change);
         }
     }
 }
@@ -155,8 +211,11 @@ mod tests {
     #[test]
     fn what_is_published_while_nobody_listens_is_not_lost() {
         let (election, identity) = ("billing".parse().unwrap(), "web-1".parse().unwrap());
-        let (publisher, leadership) =
-            Publisher::new(election, identity, Clock::system(), &Arc::default());
+        let (publisher, leadership) = Publisher::new(
+            Telemetry::new(election, identity, false),
+            Clock::system(),
+            &Arc::default(),
+        );
         drop(leadership);
         publisher.update(|draft| draft.phase(Phase::Draining));
         publisher.failed(LastError::LeaseLost);

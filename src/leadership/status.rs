@@ -250,6 +250,13 @@ pub enum LastError {
     /// No renewal was confirmed in time, so the term ended here before the lease could end in the store.
     #[error("no renewal was confirmed before the term's deadline")]
     LeaseExpiredLocally,
+    /// The lease is over, and guards of its term are still held: another candidate may lead by now, while here code that
+    /// nobody can stop goes on. See [`Overrun`](crate::Overrun).
+    #[error("the lease is over, and {guards} guards of its term are still held")]
+    Overrun {
+        /// How many.
+        guards: usize,
+    },
     /// The store gave proof that the lease is not this candidate's any more.
     #[error("the lease was taken by another candidate, deposed, or its record is gone")]
     LeaseLost,

@@ -11,7 +11,7 @@ use crate::{
     clock::{Clock, ManualClock},
     lease::{Lease, TermEnd, Version},
     store::StoreError,
-    term::tests::term_on,
+    term::tests::{telemetry, term_on},
 };
 
 /// Stands in for the elector.
@@ -27,12 +27,7 @@ struct Candidate {
 fn candidate() -> Candidate {
     let (clock, hand) = Clock::manual();
     let requests = Arc::<Requests>::default();
-    let (publisher, leadership) = Publisher::new(
-        ElectionName::new("billing").unwrap(),
-        Identity::new("web-1").unwrap(),
-        clock.clone(),
-        &requests,
-    );
+    let (publisher, leadership) = Publisher::new(telemetry(), clock.clone(), &requests);
     Candidate { publisher, leadership, requests, clock, hand, changed: Arc::default() }
 }
 
@@ -176,7 +171,8 @@ fn only_news_wakes_those_who_watch() {
     assert!(candidate.leadership.status().last_error().is_some_and(LastError::is_fatal));
     assert!(is_news(&|| candidate.publisher.succeeded()));
     assert!(candidate.leadership.status().last_error().is_none());
-    assert!(is_news(&candidate.publisher.bumper()));
+    let herald = candidate.publisher.herald();
+    assert!(is_news(&|| herald.bump()));
 }
 
 #[test]
@@ -200,10 +196,10 @@ fn the_leader_is_who_holds_the_lease() {
 #[test]
 fn a_watchdog_does_not_keep_the_channel_open() {
     let Candidate { publisher, leadership, .. } = candidate();
-    let bump = publisher.bumper();
+    let herald = publisher.herald();
     let mut watch = leadership.watch();
     drop(publisher);
-    bump();
+    herald.bump();
     assert!(watch.changed().now_or_never().unwrap().is_ok(), "its last status is *stopped*");
     assert!(watch.changed().now_or_never().unwrap().is_err());
 }
@@ -356,13 +352,13 @@ fn requests_become_one_and_are_not_lost() {
     assert!(requests.changed().now_or_never().is_some(), "though nobody waited");
     assert!(requests.changed().now_or_never().is_none());
     let requested = Requested {
-        shutdown: true,
+        shutdown: Some(Duration::MAX),
         eligible: Some(false),
         payload: Some("second".into()),
         ..Requested::default()
     };
     assert_eq!(requests.take(), requested);
-    assert_eq!(requests.take(), Requested { shutdown: true, ..Requested::default() });
+    assert_eq!(requests.take(), Requested::default());
     let too_long = vec![0; 64 * 1024 + 1];
     assert!(matches!(leadership.set_payload(too_long), Err(InvalidValue::TooLong { .. })));
 }

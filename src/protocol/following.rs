@@ -84,7 +84,7 @@ impl Protocol {
         match lease.filter(|lease| lease.is_held_by(&self.identity)) {
             // A lease of ours that no term is to be built on: an acquire whose reply was lost, or what was left when a
             // release failed. An expired one needs no release.
-            Some(ours) if ours.ttl != Some(Duration::ZERO) => {
+            Some(ours) if self.releases && ours.ttl != Some(Duration::ZERO) => {
                 self.relinquish(now, Some(ours.fence))
             }
             _ => self.look_later(now, jitter, lease),

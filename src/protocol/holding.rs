@@ -77,6 +77,7 @@ impl Protocol {
 
     pub(super) fn relinquish(&mut self, now: Instant, release: Option<Fence>) {
         let patience = self.timing.lease_duration();
+        let release = release.filter(|_| self.releases);
         self.state = State::Relinquishing(Relinquishing::new(now, release, patience));
     }
 
@@ -132,15 +133,17 @@ impl Protocol {
 
     /// Begins a voluntary end; a shutdown takes over from a resignation that is under way, with what is left of its time.
     pub(super) fn drain(&mut self, now: Instant, reason: TermEnd, step: &mut Step) {
+        let drained = self.shutdown.unwrap_or(now + self.timing.drain_timeout());
         match &mut self.state {
             State::Leading(tenure) => {
-                let (tenure, until) = (tenure.clone(), now + self.timing.drain_timeout());
-                self.state = State::Draining { tenure, reason, until };
+                let tenure = tenure.clone();
+                self.state = State::Draining { tenure, reason, until: drained };
                 step.changes.push(Change::Cancelled(reason));
                 step.recount = true;
             }
-            State::Draining { reason: current, .. } if reason == TermEnd::Shutdown => {
+            State::Draining { reason: current, until, .. } if reason == TermEnd::Shutdown => {
                 *current = reason;
+                *until = drained.min(*until);
             }
             _ => {}
         }
@@ -201,10 +204,8 @@ impl Protocol {
     /// When a shutdown stops waiting for guards. A drain that has used up its time leaves a moment for polls that were
     /// running when the term ended.
     fn last_wait(&self, relinquishing: &Relinquishing) -> Instant {
-        let asked = self.shutdown.unwrap_or(relinquishing.since);
-        let drained = asked + self.timing.drain_timeout();
-        drained.max(
-            relinquishing.since + self.timing.retry_delay().min(self.timing.operation_timeout()),
-        )
+        let since = relinquishing.since;
+        let drained = self.shutdown.unwrap_or(since + self.timing.drain_timeout());
+        drained.max(since + self.timing.retry_delay().min(self.timing.operation_timeout()))
     }
 }

@@ -47,8 +47,10 @@ pub struct Protocol {
     timing: Timing,
     eligible: bool,
     pause: Pause,
-    /// When the shutdown was asked for.
+    /// It was told to stop: when its term is to wait for its work no longer.
     shutdown: Option<Instant>,
+    /// Whether it gives back what it does not need any more.
+    releases: bool,
     outstanding: Option<Outstanding>,
     /// Nothing but the passing of time makes it look before this.
     not_before: Instant,
@@ -122,11 +124,19 @@ impl Protocol {
             eligible,
             pause: Pause::No,
             shutdown: None,
+            releases: true,
             outstanding: None,
             not_before: Instant::ORIGIN,
             known: Known::default(),
             state: State::Following(Following::looking_at(Instant::ORIGIN)),
         }
+    }
+
+    /// The same candidate, which never releases anything: every lease that it has held is left to run out.
+    #[must_use]
+    pub fn without_release(mut self) -> Self {
+        self.releases = false;
+        self
     }
 
     /// Goes on by one input. `now` must not lie before that of the last step; for a reply it is when the reply was read.
@@ -140,7 +150,8 @@ impl Protocol {
             Input::Reply(reply) => self.reply(now, jitter, reply, &mut step),
             Input::Hint => self.hint(now),
             Input::Resign => self.resign(now, &mut step),
-            Input::Shutdown => self.shut_down(now, &mut step),
+            Input::Shutdown => self.shut_down(now, Duration::MAX, &mut step),
+            Input::ShutdownWithin { drain } => self.shut_down(now, drain, &mut step),
             Input::Eligible(eligible) => self.set_eligible(now, eligible, &mut step),
             Input::Over => self.expire(now, &mut step),
         }
@@ -267,11 +278,10 @@ impl Protocol {
         self.drain(now, TermEnd::Resigned, step);
     }
 
-    fn shut_down(&mut self, now: Instant, step: &mut Step) {
-        if self.shutdown.is_some() {
-            return;
-        }
-        self.shutdown = Some(now);
+    /// May be told again, to be quicker.
+    fn shut_down(&mut self, now: Instant, drain: Duration, step: &mut Step) {
+        let drained = now + drain.min(self.timing.drain_timeout());
+        self.shutdown = Some(self.shutdown.map_or(drained, |before| before.min(drained)));
         self.drain(now, TermEnd::Shutdown, step);
     }
 

@@ -60,6 +60,11 @@ pub enum Input {
     Resign,
     /// Hand over and stop.
     Shutdown,
+    /// The same, or, if that was asked already, be quicker about it.
+    ShutdownWithin {
+        /// How long to wait for work; the drain timeout if that is shorter.
+        drain: Duration,
+    },
     /// Whether this candidate may lead at all.
     Eligible(bool),
     /// Somebody who read the clock later than this step has seen the deadline pass, so the term is over for good.

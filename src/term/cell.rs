@@ -101,6 +101,8 @@ impl Word {
 #[derive(Debug)]
 pub(crate) struct Cell {
     word: AtomicU64,
+    /// The deadline as it was last, also once the term is over.
+    last_deadline: AtomicU64,
     clock: Clock,
     changed: Arc<Notify>,
     cancelled: Arc<Notify>,
@@ -121,6 +123,7 @@ impl Cell {
     pub(super) fn new(deadline: Instant, ready: bool, clock: Clock, changed: Arc<Notify>) -> Self {
         Self {
             word: AtomicU64::new(Word::new(deadline, ready).0),
+            last_deadline: AtomicU64::new(deadline.as_nanos()),
             clock,
             changed,
             cancelled: Arc::default(),
@@ -189,6 +192,11 @@ impl Cell {
         self.load().deadline()
     }
 
+    /// The deadline that the term has, or had when it ended.
+    pub(super) fn last_deadline(&self) -> Instant {
+        Instant::from_nanos(self.last_deadline.load(SeqCst))
+    }
+
     /// How long the term lasts if nobody extends it. The deadline of one that is over lies at the clock's origin.
     pub(super) fn remaining(&self) -> Duration {
         self.deadline().saturating_since(self.clock.now())
@@ -206,6 +214,8 @@ impl Cell {
 
     /// Replaces the deadline, by an earlier one too (rule S2). False if the term is over, also if nobody had seen it yet.
     pub(super) fn extend(&self, deadline: Instant) -> bool {
+        // Also of a term that is over: the lease was extended in any case.
+        self.last_deadline.store(deadline.as_nanos(), SeqCst);
         let extend = |word: Word| (!word.has(Word::ENDED)).then(|| word.extended(deadline));
         self.reached(Moment::Ended).is_none() && self.update(extend).is_ok()
     }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::{EndWake, Term, TermEnded, cell::Moment};
+use crate::telemetry::metrics::RequestOutcome;
 
 /// Proof that work under a term goes on, held by what tenure can't stop: blocking code, a thread of one's own.
 ///
@@ -140,7 +141,11 @@ impl InFlight {
         cx: &mut Context<'_>,
         poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<Result<T, TermEnded>> {
-        self.0.poll_with(wake, cx, poll)
+        let polled = self.0.poll_with(wake, cx, poll);
+        if let Poll::Ready(Err(_)) = &polled {
+            self.0.telemetry().request(RequestOutcome::Cut);
+        }
+        polled
     }
 }
 

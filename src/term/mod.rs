@@ -4,6 +4,7 @@ mod alarm;
 mod cell;
 mod guard;
 mod leader_only;
+mod overrun;
 #[cfg(test)]
 mod races;
 #[cfg(test)]
@@ -22,18 +23,21 @@ use std::{
 
 use tokio::{sync::Notify, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 use self::cell::Cell;
 pub(crate) use self::cell::Moment;
 pub use self::{
     guard::{InFlight, TermGuard},
     leader_only::LeaderOnly,
+    overrun::{Overran, Overrun},
     wake::{Cancelled, EndWake, Ended},
 };
 use crate::{
     clock::Clock,
     instant::Instant,
     lease::{ElectionName, Fence, Identity, TermEnd},
+    telemetry::Telemetry,
 };
 
 /// One unbroken period for which this candidate leads, with one [`Fence`] from start to end.
@@ -68,17 +72,16 @@ use crate::{
 pub struct Term(Arc<Inner>);
 
 struct Inner {
-    election: ElectionName,
-    identity: Identity,
+    telemetry: Telemetry,
     fence: Fence,
+    span: Span,
     cell: Cell,
 }
 
 /// What a term is made of.
 #[derive(Debug)]
 pub(crate) struct TermParts {
-    pub(crate) election: ElectionName,
-    pub(crate) identity: Identity,
+    pub(crate) telemetry: Telemetry,
     pub(crate) fence: Fence,
     pub(crate) deadline: Instant,
     /// Whether it is ready from its start on.
@@ -98,13 +101,24 @@ impl Term {
     /// The election that it was won in.
     #[must_use]
     pub fn election(&self) -> &ElectionName {
-        &self.0.election
+        self.0.telemetry.election()
     }
 
     /// The candidate that leads.
     #[must_use]
     pub fn identity(&self) -> &Identity {
-        &self.0.identity
+        self.0.telemetry.identity()
+    }
+
+    /// A span of `tracing` for this term, with the fields `election`, `identity` and `fence`: for work that should be seen in
+    /// it, by `work.instrument(term.span().clone())`. It closes when the last clone of the term is dropped.
+    #[must_use]
+    pub fn span(&self) -> &Span {
+        &self.0.span
+    }
+
+    pub(crate) fn telemetry(&self) -> &Telemetry {
+        &self.0.telemetry
     }
 
     /// Whether it admits work: it is neither cancelled nor over. Says nothing about whether it [is
@@ -269,9 +283,9 @@ impl Term {
 /// [`announce`](Self::announce).
 impl Term {
     pub(crate) fn start(parts: TermParts) -> Self {
-        let TermParts { election, identity, fence, deadline, ready, clock, changed } = parts;
+        let TermParts { telemetry, fence, deadline, ready, clock, changed } = parts;
         let cell = Cell::new(deadline, ready, clock, changed);
-        Self(Arc::new(Inner { election, identity, fence, cell }))
+        Self(Arc::new(Inner { span: telemetry.span(fence), telemetry, fence, cell }))
     }
 
     /// Replaces the deadline, by an earlier one too. False if the term is over.
@@ -323,8 +337,8 @@ impl Eq for Term {}
 impl fmt::Debug for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Term")
-            .field("election", &self.0.election)
-            .field("identity", &self.0.identity)
+            .field("election", self.0.telemetry.election())
+            .field("identity", self.0.telemetry.identity())
             .field("fence", &self.0.fence)
             .field("remaining", &self.remaining())
             .field("end", &self.end())

@@ -23,10 +23,14 @@ pub(crate) fn term() -> (Term, ManualClock, Arc<Notify>) {
     (term_on(&clock, 1, true, &changed), hand, changed)
 }
 
+pub(crate) fn telemetry() -> Telemetry {
+    let (election, identity) = ("billing".parse().unwrap(), "web-1".parse().unwrap());
+    Telemetry::new(election, identity, true)
+}
+
 pub(crate) fn term_on(clock: &Clock, fence: u64, ready: bool, changed: &Arc<Notify>) -> Term {
     Term::start(TermParts {
-        election: ElectionName::new("billing").unwrap(),
-        identity: Identity::new("web-1").unwrap(),
+        telemetry: telemetry(),
         fence: Fence::try_from(fence).unwrap(),
         deadline: clock.now() + LASTS,
         ready,

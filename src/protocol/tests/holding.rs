@@ -1,5 +1,7 @@
 //! Leading and draining: what extends a term, and what ends it.
 
+use std::time::Duration;
+
 use super::{
     candidate::{Candidate, ME},
     fence, lease, ms, timing, with_ttl,
@@ -257,6 +259,37 @@ fn a_shutdown_takes_over_from_a_resignation_with_what_is_left_of_its_time() {
     let changes = candidate.take_changes();
     let expected = [Change::Cancelled(TermEnd::Resigned), Change::Ended(TermEnd::Shutdown)];
     assert_eq!(changes, expected);
+}
+
+#[test]
+fn a_shutdown_may_give_work_less_time_and_never_more() {
+    let within = |drain| Input::ShutdownWithin { drain };
+    let cases = [
+        (vec![within(ms(2_000))], ms(2_000)),
+        (vec![within(Duration::MAX)], timing().drain_timeout()),
+        (vec![Input::Shutdown, within(ms(2_000))], ms(2_000)),
+        (vec![within(ms(2_000)), Input::Shutdown, within(ms(5_000))], ms(2_000)),
+        (vec![Input::Resign, within(ms(2_000))], ms(2_000)),
+        (vec![within(Duration::ZERO)], Duration::ZERO),
+    ];
+    for (inputs, expected) in cases {
+        let mut candidate = Candidate::leading(timing());
+        candidate.levels.in_flight = 1;
+        let asked = candidate.now;
+        for input in &inputs {
+            candidate.give(input.clone());
+        }
+        while candidate.phase() == Phase::Draining {
+            let wakes_in = candidate.wakes_in();
+            candidate.advance(wakes_in);
+            if candidate.is_renewing() {
+                candidate.won(lease(ME, 1, 2));
+            }
+        }
+        assert_eq!(candidate.now.saturating_since(asked), expected, "{inputs:?}");
+        let expected = Change::Ended(TermEnd::Shutdown);
+        assert_eq!(candidate.take_changes().last(), Some(&expected), "{inputs:?}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{
     candidate::{Candidate, ME},
-    lease, ms, released, timing,
+    lease, ms, released, timing, with_ttl,
 };
 use crate::{
     lease::TermEnd,
@@ -103,4 +103,26 @@ fn an_awaited_renewal_that_lost_leaves_nothing_to_release() {
     candidate.give(Input::Resign);
     candidate.lost(Some(lease("other", 2, 2)));
     assert_eq!((candidate.phase(), candidate.asked()), (Phase::Following, Some(&Call::Inspect)));
+}
+
+#[test]
+fn a_candidate_that_never_releases_leaves_its_lease_to_run_out() {
+    for end in [Input::Resign, Input::Eligible(false)] {
+        let mut candidate = Candidate::leading(timing());
+        candidate.protocol = candidate.protocol.without_release();
+        candidate.advance(ms(1_000));
+        candidate.give(end);
+        let ours = with_ttl(lease(ME, 1, 2), Some(ms(10_000)));
+        assert_eq!(
+            (candidate.phase(), candidate.asked()),
+            (Phase::Following, Some(&Call::Inspect))
+        );
+        candidate.inspected(Some(ours));
+        assert_eq!((candidate.phase(), candidate.asked()), (Phase::Following, None));
+    }
+
+    let mut candidate = Candidate::leading(timing());
+    candidate.protocol = candidate.protocol.without_release();
+    candidate.give(Input::Shutdown);
+    assert_eq!(candidate.take_changes().last(), Some(&Change::Stopped { guards: 0 }));
 }
