@@ -6,7 +6,10 @@ use serde_json::Value;
 use tenure_mysql::sqlx::{ConnectOptions, Connection, mysql::MySqlConnectOptions, raw_sql};
 use tenure_testbed::Mariadb;
 
-use super::super::{Ground, Hang, runtime};
+use super::{
+    super::{Ground, Hang, runtime},
+    Frozen,
+};
 
 /// A private MariaDB server.
 pub(crate) struct MariadbServer(Mariadb);
@@ -30,7 +33,7 @@ impl Ground for MariadbServer {
 
     fn hang(&self) -> Box<dyn Hang + '_> {
         self.0.stop();
-        Box::new(Stopped(&self.0))
+        Box::new(Frozen(|| self.0.cont()))
     }
 
     fn drop_schema(&self) {
@@ -40,15 +43,5 @@ impl Ground for MariadbServer {
             raw_sql("DROP TABLE leader_election").execute(&mut connection).await.unwrap();
             connection.close().await.unwrap();
         });
-    }
-}
-
-struct Stopped<'a>(&'a Mariadb);
-
-impl Hang for Stopped<'_> {}
-
-impl Drop for Stopped<'_> {
-    fn drop(&mut self) {
-        self.0.cont();
     }
 }

@@ -4,7 +4,10 @@ use serde_json::Value;
 use tenure_nats::async_nats;
 use tenure_testbed::Nats;
 
-use super::super::{Ground, Hang, runtime};
+use super::{
+    super::{Ground, Hang, runtime},
+    Frozen,
+};
 
 /// A private NATS server.
 pub(crate) struct NatsServer(Nats);
@@ -28,7 +31,7 @@ impl Ground for NatsServer {
 
     fn hang(&self) -> Box<dyn Hang + '_> {
         self.0.stop();
-        Box::new(Stopped(&self.0))
+        Box::new(Frozen(|| self.0.cont()))
     }
 
     fn drop_schema(&self) {
@@ -39,15 +42,5 @@ impl Ground for NatsServer {
             let answer = String::from_utf8_lossy(&answer.payload).into_owned();
             assert!(answer.contains("\"success\":true"), "{answer}");
         });
-    }
-}
-
-struct Stopped<'a>(&'a Nats);
-
-impl Hang for Stopped<'_> {}
-
-impl Drop for Stopped<'_> {
-    fn drop(&mut self) {
-        self.0.cont();
     }
 }

@@ -8,7 +8,10 @@ use tenure_postgres::sqlx::{
 };
 use tenure_testbed::{PgBouncer, Postgres};
 
-use super::super::{Ground, Hang, runtime};
+use super::{
+    super::{Ground, Hang, runtime},
+    Frozen,
+};
 
 /// A private PostgreSQL server.
 pub(crate) struct PostgresServer(pub(crate) Postgres);
@@ -36,7 +39,7 @@ impl Ground for PostgresServer {
 
     fn hang(&self) -> Box<dyn Hang + '_> {
         self.0.stop();
-        Box::new(Stopped(&self.0))
+        Box::new(Frozen(|| self.0.cont()))
     }
 
     fn drop_schema(&self) {
@@ -45,16 +48,6 @@ impl Ground for PostgresServer {
             raw_sql("DROP TABLE leader_election").execute(&mut connection).await.unwrap();
             connection.close().await.unwrap();
         });
-    }
-}
-
-struct Stopped<'a>(&'a Postgres);
-
-impl Hang for Stopped<'_> {}
-
-impl Drop for Stopped<'_> {
-    fn drop(&mut self) {
-        self.0.cont();
     }
 }
 
