@@ -63,10 +63,18 @@ pub enum FencingError {
     #[error(transparent)]
     Answer(#[from] hyper::Error),
     /// A candidate ended, or was silent for too long.
-    #[error("a candidate did not say {expected:?} within {LIMIT:?}")]
+    #[error("a candidate ended early, or said nothing for {LIMIT:?}, where {expected} was to come")]
     Silent {
+        /// What should have come.
+        expected: &'static str,
+    },
+    /// A candidate said something else than it should have.
+    #[error("a candidate said {said:?} in place of {expected:?}: does it lead no more?")]
+    Unexpected {
         /// How what it should have said begins.
         expected: &'static str,
+        /// What it said.
+        said: String,
     },
     /// What must not be.
     #[error("the late write was not refused: {said:?}")]
@@ -154,13 +162,15 @@ impl Writer {
 
     /// The next thing that it says, which must begin with this word; what follows the word.
     async fn says(&mut self, expected: &'static str) -> Result<String, FencingError> {
-        let line = self.line().await?;
-        let rest = line.strip_prefix(expected).map(|rest| rest.trim_start().to_owned());
-        rest.ok_or(FencingError::Silent { expected })
+        let said = self.line().await?;
+        match said.strip_prefix(expected) {
+            Some(rest) => Ok(rest.trim_start().to_owned()),
+            None => Err(FencingError::Unexpected { expected, said }),
+        }
     }
 
     async fn line(&mut self) -> Result<String, FencingError> {
-        let silent = FencingError::Silent { expected: "anything" };
+        let silent = FencingError::Silent { expected: "a line" };
         tokio::select! {
             line = self.stdout.next_line() => line?.ok_or(silent),
             () = time::sleep(LIMIT) => Err(silent),
