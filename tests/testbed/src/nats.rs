@@ -5,7 +5,6 @@ use std::{
     io::{self, Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpStream},
     path::{Path, PathBuf},
-    thread,
     time::Duration,
 };
 
@@ -102,13 +101,9 @@ impl Nats {
         self.running.as_ref().map(Supervisor::pid)
     }
 
-    /// Freezes the server, to its last thread: connections stay open, and nothing answers.
+    /// Freezes the server: connections stay open, and nothing answers.
     pub fn stop(&self) {
         self.signal(Signal::STOP);
-        // The signal takes effect on one thread after the other.
-        while self.pid().is_some_and(has_running_threads) {
-            thread::sleep(Duration::from_millis(1));
-        }
     }
 
     /// Lets a frozen server go on.
@@ -182,16 +177,6 @@ impl Drop for Nats {
         // What is left, if anything, goes with the sandbox.
         let _ = fs::remove_dir_all(&self.data);
     }
-}
-
-fn has_running_threads(pid: i32) -> bool {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let mut states = threads.filter_map(|thread| {
-        let stat = fs::read_to_string(thread.path().join("stat")).ok()?;
-        // The name stands in parentheses and may contain anything, also parentheses.
-        stat.rsplit_once(')')?.1.trim_start().chars().next()
-    });
-    states.any(|state| !matches!(state, 'T' | 'Z' | 'X'))
 }
 
 /// Connects, and sees whether the server introduces itself. It has read the files of JetStream by then.

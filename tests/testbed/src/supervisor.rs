@@ -6,6 +6,8 @@ use std::{
     io::{self, BufRead, BufReader, Write},
     path::Path,
     process::{Child, Stdio},
+    thread,
+    time::Duration,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -73,7 +75,7 @@ impl Supervisor {
 
     /// Sends a signal to the main process, and to all its children: each of PostgreSQL's leads a session of its own, so
     /// there is no process group to signal. The main process comes first when it is to be stopped, so that no child is
-    /// missed, and last when it goes on.
+    /// missed, and last when it goes on. What is to be stopped has stopped, to its last thread, when this returns.
     pub(crate) fn signal_all(&self, signal: Signal) {
         let server = [self.server];
         if signal == Signal::CONT {
@@ -85,6 +87,12 @@ impl Supervisor {
             send(&server, signal);
             send(&before, signal);
             send(&self.children(), signal);
+        }
+        if signal == Signal::STOP {
+            // It takes effect on one thread after the other.
+            while server.into_iter().chain(self.children()).any(has_running_threads) {
+                thread::sleep(Duration::from_millis(1));
+            }
         }
     }
 
@@ -131,9 +139,23 @@ fn send(pids: &[Pid], signal: Signal) {
     }
 }
 
+fn has_running_threads(pid: Pid) -> bool {
+    let threads = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
+    let mut states = threads
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|thread| read_stat(&thread.path().join("stat")).map(|(state, _)| state));
+    states.any(|state| !matches!(state.as_str(), "T" | "Z" | "X"))
+}
+
 /// State and parent of a process.
 fn stat(pid: Pid) -> Option<(String, Pid)> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    read_stat(format!("/proc/{}/stat", pid.as_raw_nonzero()).as_ref())
+}
+
+fn read_stat(file: &Path) -> Option<(String, Pid)> {
+    let stat = fs::read_to_string(file).ok()?;
     // The name stands in parentheses and may contain anything, also parentheses.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     Some((fields.next()?.to_owned(), Pid::from_raw(fields.next()?.parse().ok()?)?))
