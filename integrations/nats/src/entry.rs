@@ -54,6 +54,8 @@ impl Found {
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     found: Option<Found>,
+    /// The revision that was seen last, also if what was found then has been forgotten since.
+    revision: u64,
     /// When the bucket was created.
     bucket_created: Option<String>,
 }
@@ -216,6 +218,8 @@ impl<'a> Entry<'a> {
             if let Some(changed) = self.write(record.revision, record).await? {
                 return Ok(Outcome::Won(changed.lease()));
             }
+            // It may be another bucket, whose revisions need not be lower.
+            self.connection.checked = false;
         }
         Err(NatsError::Contended)
     }
@@ -241,17 +245,18 @@ impl<'a> Entry<'a> {
                 })?)
             }
         };
-        if self.went_back(&found) {
+        if found.revision() < self.memory.revision {
+            // This may be another bucket than the one that was seen before.
             self.connection.checked = false;
             self.check().await?;
         }
-        self.memory.found = Some(found.clone());
+        self.remember(found.clone());
         Ok(found)
     }
 
-    /// Whether this may be another bucket than the one that was seen before.
-    fn went_back(&self, found: &Found) -> bool {
-        matches!(&self.memory.found, Some(Found::Record(seen)) if found.revision() < seen.revision)
+    fn remember(&mut self, found: Found) {
+        self.memory.revision = found.revision();
+        self.memory.found = Some(found);
     }
 
     /// Writes a record with the fence that it has. `None` if what is there is not what was expected.
@@ -265,7 +270,7 @@ impl<'a> Entry<'a> {
             return Ok(None);
         };
         record.revision = revision;
-        self.memory.found = Some(Found::Record(record.clone()));
+        self.remember(Found::Record(record.clone()));
         Ok(Some(record))
     }
 

@@ -98,10 +98,14 @@ impl Session for NatsSession {
     async fn renew(&mut self, request: &RenewRequest) -> Result<Outcome, StoreError> {
         match self.call(Act::Renew(request)).await {
             // The record went with its bucket, or somebody put something else in its place, which is proof that the term is
-            // over. What someone has to mend shows at the next look.
-            Err(NatsError::Bucket(BucketError::Missing) | NatsError::Value { .. }) => {
-                Ok(Outcome::Lost(None))
-            }
+            // over. (It began in a bucket that was prepared and filled, so one that is not is another one.) What someone has
+            // to mend shows at the next look.
+            Err(
+                NatsError::Bucket(
+                    BucketError::Missing | BucketError::Unprepared | BucketError::Filling,
+                )
+                | NatsError::Value { .. },
+            ) => Ok(Outcome::Lost(None)),
             outcome => outcome.map_err(|error| self.error("renew the lease of", error)),
         }
     }

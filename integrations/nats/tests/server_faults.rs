@@ -306,15 +306,48 @@ async fn a_bucket_that_was_created_anew_is_reported() {
     let subscriber =
         tracing_subscriber::fmt().with_ansi(false).with_writer(move || log.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
-    let (store, bucket) = fresh_store(old()).await;
-    let mut follower = Candidate::new("a", &store);
-    follower.lead().await;
-    Admin::of(old()).await.delete(&bucket).await;
-    store.ensure_schema().await.unwrap();
-    assert_eq!(follower.look().await, None);
-    let said = String::from_utf8(said.0.lock().unwrap().clone()).unwrap();
-    let reports = said.matches("the bucket was deleted and created anew").count();
-    assert_eq!(reports, 1, "{said}");
+    let reports = || {
+        let said = std::mem::take(&mut *said.0.lock().unwrap());
+        String::from_utf8(said).unwrap().matches("the bucket was deleted and created anew").count()
+    };
+    for server in [old(), current()] {
+        let (store, bucket) = fresh_store(server).await;
+        let (mut leader, mut follower) = (Candidate::new("a", &store), Candidate::new("b", &store));
+        let term = leader.lead().await;
+        follower.look().await.unwrap();
+        Admin::of(server).await.delete(&bucket).await;
+        store.ensure_schema().await.unwrap();
+        assert_eq!(follower.look().await, None);
+        assert_eq!(reports(), 1);
+        assert_eq!(lost(leader.renew(term.fence).await), None);
+        assert_eq!(reports(), 1);
+    }
+}
+
+/// Also through a connection on which it was looked at before: a leader hears of it by its renewal, others by a look.
+#[tokio::test]
+async fn a_bucket_that_somebody_else_created_anew_is_looked_at_before_it_is_used() {
+    for server in [old(), current()] {
+        let (store, bucket) = fresh_store(server).await;
+        let admin = Admin::of(server).await;
+        let (mut leader, mut follower) = (Candidate::new("a", &store), Candidate::new("b", &store));
+        let term = leader.lead().await;
+        follower.look().await.unwrap();
+        admin.delete(&bucket).await;
+        admin.create(&bucket, |config| config["max_age"] = 60_000_000_000_u64.into()).await;
+        assert_eq!(lost(leader.renew(term.fence).await), None);
+        for mut candidate in [leader, follower] {
+            let failed = [
+                candidate.session.inspect().await.unwrap_err(),
+                candidate.session.place(&PlaceRequest::new(common::LONG)).await.unwrap_err(),
+                candidate.session.acquire(&candidate.claim_of(None)).await.unwrap_err(),
+            ];
+            for error in failed {
+                assert!(error.is_fatal() && error.to_string().contains("not prepared"), "{error}");
+            }
+        }
+        assert_eq!(admin.keys(&bucket).await, Vec::<String>::new());
+    }
 }
 
 #[derive(Clone, Default)]
