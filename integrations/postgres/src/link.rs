@@ -8,6 +8,7 @@ use sqlx::{
     postgres::{PgConnectOptions, PgRow},
 };
 use tenure::{Clock, Instant, store::Slot};
+use tokio::time::sleep;
 
 use crate::{error::is_disconnect, jitter::shortened};
 
@@ -81,7 +82,7 @@ impl Link {
         match &self.source {
             Source::Own(options, max_age) => {
                 let kept = self.slot.take();
-                let fresh = OwnConnection::young(kept, options, *max_age);
+                let fresh = OwnConnection::young(kept, options, *max_age, self.limits.replacement);
                 let mut own = self.slot.take_or(fresh).await?;
                 let rows = exchange(&mut own.connection, message).await?;
                 own.keep();
@@ -97,6 +98,9 @@ impl Link {
     }
 }
 
+/// After a new connection could not be made in place of an old one, at most. Not at every call: it takes its time.
+const BEFORE_NEXT_REPLACEMENT: Duration = Duration::from_secs(60);
+
 /// A session's own connection.
 struct OwnConnection {
     connection: PgConnection,
@@ -105,29 +109,35 @@ struct OwnConnection {
 
 impl OwnConnection {
     /// The one that was kept, unless it is too old: servers are to be able to drain, and what a connection has piled up
-    /// on the server is to go. The old one is only given up for a new one, since the server may have none left.
+    /// on the server is to go. The old one is only given up for a new one that is there within `patience`, since the server
+    /// may have none left, or not be reached any more in the way in which it was.
     async fn young(
         kept: Option<Self>,
         options: &PgConnectOptions,
         max_age: Duration,
+        patience: Duration,
     ) -> Result<Self, sqlx::Error> {
-        let clock = Clock::system();
-        match kept {
-            Some(young) if clock.now() < young.old_at => Ok(young),
-            old => {
-                let connected = options.connect().await;
-                match (old, connected) {
-                    (old, Ok(connection)) => {
-                        if let Some(old) = old {
-                            let _ = old.connection.close().await;
-                        }
-                        Ok(Self { connection, old_at: clock.now() + shortened(max_age) })
-                    }
-                    (Some(old), Err(_)) => Ok(old),
-                    (None, Err(error)) => Err(error),
-                }
-            }
+        let now = Clock::system().now();
+        let mut old = match kept {
+            None => return Self::fresh(options, max_age).await,
+            Some(young) if now < young.old_at => return Ok(young),
+            Some(old) => old,
+        };
+        let fresh = tokio::select! {
+            fresh = Self::fresh(options, max_age) => fresh.ok(),
+            () = sleep(patience) => None,
+        };
+        if let Some(fresh) = fresh {
+            let _ = old.connection.close().await;
+            return Ok(fresh);
         }
+        old.old_at = now + shortened(max_age.min(BEFORE_NEXT_REPLACEMENT));
+        Ok(old)
+    }
+
+    async fn fresh(options: &PgConnectOptions, max_age: Duration) -> Result<Self, sqlx::Error> {
+        let connection = options.connect().await?;
+        Ok(Self { connection, old_at: Clock::system().now() + shortened(max_age) })
     }
 }
 
@@ -146,20 +156,21 @@ async fn exchange(
     Ok(rows)
 }
 
-/// How long the server may take: somewhat less than the call, so that its answer still arrives. To have waited for a
-/// lock is worth knowing, so that ends earlier still.
+/// How long the server may take: somewhat less than the call, so that its answer still arrives, also if a connection was to
+/// be replaced before. To have waited for a lock is worth knowing, so that ends earlier still.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
+    replacement: Duration,
     statement: Duration,
     lock: Duration,
 }
 
 impl Limits {
     fn within(limit: Duration) -> Self {
-        Self { statement: limit * 3 / 4, lock: limit / 2 }
+        Self { replacement: limit / 8, statement: limit * 3 / 4, lock: limit / 2 }
     }
 
-    /// Both last as long as the message: it is one transaction, and nothing is left behind for whoever is given the
+    /// Those of the server last as long as the message: it is one transaction, and nothing is left behind for whoever is given the
     /// server's connection next. A stricter limit of the user's own, in the URL or of the role, is left as it is; the
     /// query that sets the others gives no row. A role may have another isolation level as its default, under which a
     /// renewal would fail because of a renewal.

@@ -4,19 +4,24 @@
 
 mod common;
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use tenure::store::{Session, Store};
 use tenure_postgres::PostgresStore;
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpListener, TcpStream},
+};
 
 use common::{
-    Candidate, Path, connect, election, execute, fresh_name, in_time, on_each_path, value,
+    Candidate, Path, connect, election, execute, fresh_name, in_time, on_each_path, url_at, value,
     wait_for, won,
 };
 
 on_each_path!(
     a_connection_that_is_too_old_is_replaced_between_calls,
     an_old_connection_is_only_given_up_for_a_new_one,
+    an_old_connection_is_kept_while_a_new_one_gets_no_answer,
 );
 
 /// What an elector gives a call by default.
@@ -205,5 +210,39 @@ async fn an_old_connection_is_only_given_up_for_a_new_one(path: Path) {
         // A pooler has one connection for all of them.
         let error = store.session(&election()).inspect().await.unwrap_err();
         assert!(error.is_retryable() && error.to_string().contains("53300"), "{error}");
+    }
+}
+
+/// A path on which the first connection goes on, and no other one ever gets an answer.
+async fn path_for_one(target: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut first, _) = listener.accept().await.unwrap();
+        let mut server = TcpStream::connect(target).await.unwrap();
+        tokio::spawn(async move { copy_bidirectional(&mut first, &mut server).await });
+        let mut unanswered = Vec::new();
+        loop {
+            unanswered.push(listener.accept().await.unwrap());
+        }
+    });
+    addr
+}
+
+/// A name that leads elsewhere since, a firewall, a pooler whose queue is full: the connection that works is kept.
+async fn an_old_connection_is_kept_while_a_new_one_gets_no_answer(path: Path) {
+    let (_, table) = path.fresh_store().await;
+    let (schema, name) = table.split_once('.').unwrap();
+    let addr = path_for_one(path.addr()).await;
+    let store = PostgresStore::new(&url_at(addr, "postgres", "postgres"))
+        .unwrap()
+        .max_connection_age(Duration::ZERO);
+    let mut leader = Candidate::new("leader", &store.with_table(schema, name).unwrap());
+    leader.session.limit_calls(LIMIT);
+    let term = in_time(2 * LIMIT, leader.lead()).await.expect("a call was held up");
+    let renewal = leader.renewal_of(term.fence);
+    for _ in 0..2 {
+        let renewed = in_time(LIMIT, leader.session.renew(&renewal)).await;
+        won(renewed.expect("a call was held up").unwrap());
     }
 }
