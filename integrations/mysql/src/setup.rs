@@ -45,7 +45,7 @@ pub enum SetupError {
     /// The URL has a parameter that the driver does not know.
     #[error("the URL has a parameter {name:?}, which is none of {}", PARAMETERS.join(", "))]
     Parameter {
-        /// Its name, as it stands in the URL.
+        /// Its name, as it stands in the URL; nothing where that may be part of a password.
         name: String,
     },
     /// The URL cannot be read.
@@ -92,8 +92,8 @@ pub(crate) fn options_from_url(url: &str) -> Result<MySqlConnectOptions, SetupEr
     if !names_a_host(rest) {
         return Err(SetupError::NoHost);
     }
-    if let Some(name) = parameters(rest).find(|name| !PARAMETERS.contains(name)) {
-        return Err(SetupError::Parameter { name: name.to_owned() });
+    if let Some(name) = unknown_parameter(rest) {
+        return Err(SetupError::Parameter { name });
     }
     // At debug level each statement would be in the log, renewals with their whole payload. tenure has its own events.
     Ok(options.disable_statement_logging())
@@ -106,10 +106,14 @@ fn names_a_host(rest: &str) -> bool {
     !(host.is_empty() || host.starts_with(':'))
 }
 
-fn parameters(rest: &str) -> impl Iterator<Item = &str> {
-    let query = rest.split('#').next().and_then(|rest| rest.split_once('?'));
-    let pairs = query.map_or("", |(_, query)| query).split('&').filter(|pair| !pair.is_empty());
-    pairs.map(|pair| pair.split_once('=').map_or(pair, |(name, _)| name))
+fn unknown_parameter(rest: &str) -> Option<String> {
+    let before_fragment = rest.split('#').next().unwrap_or_default();
+    let query = before_fragment.split_once('?').map_or("", |(_, query)| query);
+    let mut names =
+        query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(name, _)| name));
+    let name = names.find(|name| !name.is_empty() && !PARAMETERS.contains(name))?;
+    // Behind a question mark in a password stands the rest of it.
+    Some(if query.contains('@') { String::new() } else { name.to_owned() })
 }
 
 /// `reserved` characters are kept free behind the name.
@@ -179,6 +183,7 @@ mod tests {
             "app:secret@db/app",
             "app:secret://db/app",
             "mysql://app:secret@db:notaport/app",
+            "mysql://app:12?secret@db/app",
             "mysql://app:secret@db/app?ssl-mode=secret2",
             "mysql://app:secret@db/app?unknown=secret2",
             "mysql://app:secret@/app",

@@ -6,6 +6,28 @@ use sqlx::{ConnectOptions, postgres::PgConnectOptions};
 
 /// PostgreSQL cuts off longer identifiers, so that two of them might mean one table.
 pub(crate) const MAX_IDENTIFIER_BYTES: usize = 63;
+/// What the driver understands, beside `options[..]`. It passes over everything else, so that a misspelled `sslmode` would
+/// leave the connection unprotected; and it logs the value.
+const PARAMETERS: &[&str] = &[
+    "application_name",
+    "dbname",
+    "host",
+    "hostaddr",
+    "options",
+    "password",
+    "port",
+    "ssl-ca",
+    "ssl-cert",
+    "ssl-key",
+    "ssl-mode",
+    "ssl-root-cert",
+    "sslcert",
+    "sslkey",
+    "sslmode",
+    "sslrootcert",
+    "statement-cache-capacity",
+    "user",
+];
 
 /// Why a [`PostgresStore`](crate::PostgresStore) could not be set up. No message contains the URL, which may contain a
 /// password.
@@ -24,6 +46,12 @@ pub enum SetupError {
              `postgres://user@/database?host=/var/run/postgresql` for a socket"
     )]
     NoHost,
+    /// The URL has a parameter that the driver does not know.
+    #[error("the URL has a parameter {name:?}, which is none of {}", PARAMETERS.join(", "))]
+    Parameter {
+        /// Its name, as it stands in the URL; nothing where that may be part of a password.
+        name: String,
+    },
     /// The URL cannot be read.
     #[error("the URL is not valid")]
     Url(#[source] sqlx::Error),
@@ -61,6 +89,9 @@ pub(crate) fn options_from_url(url: &str) -> Result<PgConnectOptions, SetupError
         let is_scheme = scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
         return Err(SetupError::Scheme { found: is_scheme.then(|| scheme.to_owned()) });
     }
+    if let Some(name) = unknown_parameter(rest) {
+        return Err(SetupError::Parameter { name });
+    }
     let options = PgConnectOptions::from_str(url).map_err(SetupError::Url)?;
     if !names_a_host(rest) {
         return Err(SetupError::NoHost);
@@ -74,12 +105,27 @@ pub(crate) fn options_from_url(url: &str) -> Result<PgConnectOptions, SetupError
 fn names_a_host(rest: &str) -> bool {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
-    let query = rest.split_once('?').map_or("", |(_, query)| query);
-    let in_query = query.split('&').any(|pair| {
+    let in_query = query(rest).split('&').any(|pair| {
         pair.split_once('=')
             .is_some_and(|(key, value)| matches!(key, "host" | "hostaddr") && !value.is_empty())
     });
     in_query || !(host.is_empty() || host.starts_with(':'))
+}
+
+fn unknown_parameter(rest: &str) -> Option<String> {
+    let query = query(rest);
+    let mut names =
+        query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(name, _)| name));
+    let known =
+        |name: &str| name.is_empty() || name.starts_with("options[") || PARAMETERS.contains(&name);
+    let name = names.find(|name| !known(name))?;
+    // Behind a question mark in a password stands the rest of it.
+    Some(if query.contains('@') { String::new() } else { name.to_owned() })
+}
+
+fn query(rest: &str) -> &str {
+    let before_fragment = rest.split('#').next().unwrap_or_default();
+    before_fragment.split_once('?').map_or("", |(_, query)| query)
 }
 
 pub(crate) fn check_identifier(what: &'static str, name: &str) -> Result<(), SetupError> {
@@ -130,8 +176,28 @@ mod tests {
     }
 
     #[test]
+    fn a_parameter_that_would_be_passed_over_is_refused() {
+        for name in ["sslmod", "sslMode", "target_session_attrs"] {
+            let url = format!("postgres://db/app?sslmode=require&{name}=verify-full");
+            let error = options_from_url(&url).unwrap_err();
+            assert!(matches!(&error, SetupError::Parameter { name: said } if said == name));
+            assert!(error.to_string().contains("sslmode"), "{error}");
+        }
+        let all = PARAMETERS.iter().filter(|name| !matches!(**name, "hostaddr" | "port"));
+        let all = all.map(|name| match *name {
+            "sslmode" | "ssl-mode" => format!("{name}=require"),
+            name => format!("{name}=1"),
+        });
+        let all = all.collect::<Vec<_>>().join("&");
+        options_from_url(&format!("postgres://db/app?{all}&options[geqo]=off#x?y")).unwrap();
+    }
+
+    #[test]
     fn no_error_repeats_the_password() {
         for url in [
+            "postgres://app:12?secret@db/app",
+            "postgres://app:12?secret@db/app=x&more",
+            "postgres://app@db/app?passwort=:secret",
             "mysql://app:secret@db/app",
             "app:secret@db/app",
             "app:secret://db/app",

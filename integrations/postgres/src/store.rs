@@ -47,7 +47,7 @@ pub struct PostgresStore {
 
 impl PostgresStore {
     /// The database at this URL: `postgres://user:password@host:port/database?sslmode=verify-full`. Parameters are those of
-    /// [`PgConnectOptions`]; what the URL leaves out, apart from the host, comes from the usual `PG..` variables and the
+    /// [`PgConnectOptions`], and others are refused; what the URL leaves out, apart from the host, comes from the usual `PG..` variables and the
     /// password file. The URL may lead to a pooler, also to one that pools transactions.
     ///
     /// What the URL says is sent as it is, and a time limit in its `options` (`-c statement_timeout=1000`) or of the role is
