@@ -26,6 +26,8 @@ impl MysqlStore {
     ///   deadline if that takes too long: under `SERIALIZABLE`, where InnoDB locks whatever is looked at; and if the
     ///   transaction's snapshot is so old that the lease in it has expired. So hold the term first, and keep the transaction
     ///   much shorter than the lease.
+    /// - `ROLLBACK TO` a savepoint that was the first thing in the transaction gives everything back, and the hold with it. So
+    ///   hold the term outside of savepoints, or once more after such a rollback.
     /// - It works for as long as the term [may finish](Term::may_finish), so also while a voluntary end waits for work.
     /// - If the holder freezes, its successors wait until the server ends the transaction. No setting that does this would
     ///   end with the transaction, so none is made here. Make it for the connections of your pool, in its

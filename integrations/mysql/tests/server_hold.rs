@@ -206,3 +206,104 @@ async fn a_release_comes_after_the_commit() {
     execute(&mut transaction, "COMMIT").await;
     won(leader.session.release(&release).await.unwrap());
 }
+
+/// InnoDB gives back no lock at a savepoint, but all of them at one that is older than its part of the transaction.
+#[tokio::test]
+async fn a_hold_ends_with_a_savepoint_before_which_nothing_was_done() {
+    let (store, table) = fresh_store().await;
+    let leader = Leader::of(&store).await;
+    for is_first in [false, true] {
+        let mut transaction = begin("READ COMMITTED").await;
+        if !is_first {
+            look(&mut transaction, &table).await;
+        }
+        execute(&mut transaction, "SAVEPOINT earlier").await;
+        store.hold_term(&mut transaction, &leader.term).await.unwrap();
+        execute(&mut transaction, "ROLLBACK TO SAVEPOINT earlier").await;
+        let mut rival = Candidate::new("rival", &store);
+        let seen = rival.session.inspect().await.unwrap();
+        let claim = rival.claim_of(seen.as_ref());
+        if is_first {
+            won(rival.session.acquire(&claim).await.unwrap());
+        } else {
+            rival.session.limit_calls(Duration::from_millis(500));
+            rival.session.acquire(&claim).await.unwrap_err();
+        }
+        execute(&mut transaction, "ROLLBACK").await;
+    }
+}
+
+/// Whoever holds the term sees it in place for as long as its transaction lasts; whoever took over, or ended it, first is
+/// noticed.
+#[tokio::test]
+async fn a_hold_and_the_end_of_the_term_beside_it_come_one_after_the_other() {
+    let (store, table) = fresh_store().await;
+    let mut leader = Leader::of(&store).await;
+    let mut rival = Candidate::new("rival", &store);
+    let (mut onlooker, mut tx) = (admin().await, admin().await);
+    let (fence, holder) = (i64::from(leader.term.fence()), leader.term.identity().clone());
+    let current = format!(
+        "SELECT COUNT(*) FROM {table} WHERE fence = {fence} AND holder = '{holder}' AND NOT released"
+    );
+    let back = format!(
+        "START TRANSACTION; UPDATE {table}_hold SET held_fence = {fence}; \
+         UPDATE {table} SET fence = {fence}, holder = '{holder}', version = version + 1, released = 0; COMMIT"
+    );
+    let release = tenure::store::ReleaseRequest::new(holder, leader.term.fence());
+    let levels = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
+    let (mut held, mut refused) = (0, 0);
+    for round in 0..240_usize {
+        // As if nothing had happened.
+        execute(&mut onlooker, back.clone()).await;
+        let seen = rival.session.inspect().await.unwrap();
+        let claim = rival.claim_of(seen.as_ref());
+        let snapshot = ["OFF", "ON"][round / 4 % 2];
+        execute(
+            &mut tx,
+            format!(
+                "SET SESSION innodb_snapshot_isolation = {snapshot}; \
+                 SET TRANSACTION ISOLATION LEVEL {}; START TRANSACTION",
+                levels[round % 4]
+            ),
+        )
+        .await;
+        if round / 8 % 2 == 0 && round % 4 != 3 {
+            assert_eq!(value::<i64>(&mut tx, current.clone()).await, 1);
+        }
+        let holding = async {
+            pause(round, 7).await;
+            match store.hold_term(&mut tx, &leader.term).await {
+                Ok(()) => {
+                    held += 1;
+                    for _ in 0..3 {
+                        assert_eq!(value::<i64>(&mut onlooker, current.clone()).await, 1);
+                    }
+                    execute(&mut tx, "COMMIT").await;
+                    return;
+                }
+                Err(HoldError::NotCurrent { .. }) => {}
+                Err(HoldError::Store(error)) if error.is_retryable() => {}
+                Err(error) => panic!("{error:?}"),
+            }
+            refused += 1;
+            execute(&mut tx, "ROLLBACK").await;
+        };
+        let ending = async {
+            pause(round, 5).await;
+            // It may be the victim of a deadlock, which is tried again.
+            match round % 3 {
+                0 => drop(rival.session.acquire(&claim).await),
+                1 => drop(leader.session.release(&release).await),
+                _ => drop(store.depose(&election()).await),
+            }
+        };
+        tokio::join!(holding, ending);
+    }
+    assert!(held > 0 && refused > 0, "{held} {refused}");
+}
+
+/// Lets the other one go first now and then.
+async fn pause(round: usize, modulus: usize) {
+    let us = u64::try_from(round % modulus).unwrap() * 400;
+    tokio::time::sleep(Duration::from_micros(us)).await;
+}

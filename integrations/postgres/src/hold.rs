@@ -21,6 +21,8 @@ impl PostgresStore {
     ///   have run out. So hold the term first.
     /// - Renewals pass, and several transactions may hold one term. A take-over, a step-down and a release wait, and say so
     ///   in their errors, so keep the transaction much shorter than the lease.
+    /// - What was locked after a savepoint, `ROLLBACK TO` it gives back, and the hold with it. So hold the term outside of
+    ///   savepoints, or once more after such a rollback.
     /// - It works for as long as the term [may finish](Term::may_finish), so also while a voluntary end waits for work.
     /// - If the holder freezes, the server ends the transaction after as much idle time as the lease lasts
     ///   (`idle_in_transaction_session_timeout`, for this transaction only, unless you have set a shorter one), so it

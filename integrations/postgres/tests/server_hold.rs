@@ -25,6 +25,7 @@ on_each_path!(
     a_deadlock_of_the_users_making_can_be_tried_again,
     a_term_that_has_ended_is_not_even_looked_for,
     a_hold_and_the_take_over_beside_it_come_one_after_the_other,
+    a_hold_ends_with_the_savepoint_after_which_it_was_taken,
     a_snapshot_from_before_a_renewal_judges_by_the_lease_that_it_sees,
 );
 
@@ -206,6 +207,31 @@ async fn a_term_that_has_ended_is_not_even_looked_for(path: Path) {
     assert!(matches!(error, HoldError::Ended(_)), "{error:?}");
     // The transaction is as it was.
     assert_eq!(value::<i32>(&mut tx, "SELECT 1").await, 1);
+}
+
+/// PostgreSQL gives back what was locked since the savepoint, and nothing else.
+async fn a_hold_ends_with_the_savepoint_after_which_it_was_taken(path: Path) {
+    let (store, _) = path.fresh_store().await;
+    let (_candidacy, term) = leader(&store, LEASE).await;
+    let mut tx = begin(path).await;
+    let mut rival = Candidate::new("rival", &store);
+    rival.session.limit_calls(Duration::from_millis(500));
+    let seen = rival.session.inspect().await.unwrap();
+
+    store.hold_term(&mut tx, &term).await.unwrap();
+    execute(&mut tx, "SAVEPOINT between").await;
+    store.hold_term(&mut tx, &term).await.unwrap();
+    execute(&mut tx, "ROLLBACK TO SAVEPOINT between").await;
+    rival.session.acquire(&rival.claim_of(seen.as_ref())).await.unwrap_err();
+    execute(&mut tx, "ROLLBACK").await;
+
+    let mut tx = begin(path).await;
+    execute(&mut tx, "SAVEPOINT before").await;
+    store.hold_term(&mut tx, &term).await.unwrap();
+    execute(&mut tx, "ROLLBACK TO SAVEPOINT before").await;
+    let seen = rival.session.inspect().await.unwrap();
+    rival.session.limit_calls(LEASE);
+    won(rival.session.acquire(&rival.claim_of(seen.as_ref())).await.unwrap());
 }
 
 /// Whoever holds the term sees it in place for as long as its transaction lasts; whoever took over first is noticed.
