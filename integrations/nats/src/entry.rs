@@ -7,12 +7,7 @@ use tenure::{
 };
 
 use crate::{
-    api::Last,
-    bucket::{Bucket, BucketError},
-    error::NatsError,
-    key::key_of,
-    link::Connection,
-    value::Record,
+    api::Last, bucket::Bucket, error::NatsError, key::key_of, link::Connection, value::Record,
 };
 
 /// How often a write is tried again because somebody else wrote in between.
@@ -94,6 +89,7 @@ impl<'a> Entry<'a> {
 
     /// Who only looks, wins nothing.
     pub(crate) async fn perform(&mut self, act: Act<'_>) -> Result<Outcome, NatsError> {
+        self.check().await?;
         match act {
             Act::Look => self.lost().await,
             Act::Place(request) => self.place(request).await,
@@ -180,6 +176,8 @@ impl<'a> Entry<'a> {
     }
 
     async fn release(&mut self, request: &ReleaseRequest) -> Result<Outcome, NatsError> {
+        // What is remembered may be old by now: this call is also made when a term has ended because nothing could be written.
+        self.memory.found = None;
         self.change_term(&request.holder, request.fence, |record| record.released = true).await
     }
 
@@ -275,7 +273,6 @@ impl<'a> Entry<'a> {
     }
 
     async fn store(&mut self, expected: u64, value: Vec<u8>) -> Result<Option<u64>, NatsError> {
-        self.check().await?;
         let stored = self.connection.store(&self.stream, &self.subject, expected, value).await;
         match stored {
             Ok(Some(revision)) => Ok(Some(revision)),
@@ -301,23 +298,16 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Looks at the bucket, once for each connection and whenever there is reason to.
+    /// Looks at the bucket, once for each connection and whenever there is reason to. What was seen there before is forgotten:
+    /// if a crash, or a restore from a backup, has thrown it back, the same revision may be that of another record now.
     async fn check(&mut self) -> Result<(), NatsError> {
         if self.connection.checked {
             return Ok(());
         }
-        let created = match self.bucket.check(self.connection).await {
-            Err(NatsError::Bucket(why)) => {
-                if matches!(why, BucketError::Missing) {
-                    self.memory.found = None;
-                }
-                return Err(why.into());
-            }
-            checked => checked?,
-        };
+        self.memory.found = None;
+        let created = self.bucket.check(self.connection).await?;
         let before = self.memory.bucket_created.replace(created.clone());
         if let Some(before) = before.filter(|before| *before != created) {
-            self.memory.found = None;
             tracing::warn!(
                 election = %self.election,
                 bucket = %self.bucket.name,

@@ -19,8 +19,8 @@ use crate::{
 /// when it broke.
 ///
 /// A renewal is one round trip: it is written on top of what the session wrote last, without a look before. So is a look.
-/// An acquire takes two, since the server tells when it stored the value only to who reads it. The first call on a
-/// connection also looks at the bucket.
+/// An acquire takes two, since the server tells when it stored the value only to who reads it; so does a release, which looks
+/// before it writes. The first call on a connection also looks at the bucket, and trusts nothing that was seen before.
 ///
 /// A call that finds its connection broken is repeated once on a fresh one. That is harmless if the first one was executed
 /// after all: an acquire then loses against itself, and the elector looks again; a renewal is written twice.
