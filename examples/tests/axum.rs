@@ -64,15 +64,15 @@ fn of_two_replicas_one_serves_and_hands_over_after_its_requests_are_answered() {
 #[test]
 fn a_replica_that_cannot_start_says_why() {
     for (flags, part) in [
-        (["--store", "redis://:secret@localhost"], "no store is known for \"redis:…\""),
-        (["--store", "password=secret"], "no store is known for \"password=…\""),
-        (["--store", "app.db"], "no store is known for \"app.db\""),
-        (["--store", ":memory:"], "no store is known for \":memory:\""),
-        (["--store", "sqlite:"], "path of the database is missing"),
+        (["--store", "redis://:secret@localhost"], "\"redis\" is the scheme of no store"),
+        (["--store", "password=secret"], "it names no store; write `memory:`"),
+        (["--store", "app.db"], "it names no store"),
+        (["--store", ":memory:"], "it names no store"),
+        (["--store", "sqlite:"], "names no file"),
         (["--store", "postgres://127.0.0.1:bad/app"], "invalid port number"),
         (["--store", "postgres://postgres:secret@127.0.0.1:1/app"], "refused"),
         (["--store", "sqlite:/nowhere/at/all.db"], "/nowhere/at"),
-        (["--lease", "3"], "not a duration"),
+        (["--lease", "3"], "time unit needed"),
         (["--timeout", "5s"], "operation_timeout"),
         (["--election", ""], "election name is empty"),
     ] {

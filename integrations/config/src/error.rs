@@ -16,7 +16,7 @@ pub enum ElectionConfigError {
     #[error(transparent)]
     Value(#[from] ValueError),
     /// There is no such option.
-    #[error("there is no `{key}` for a {kind}: store; there is {}", Listed(.known))]
+    #[error("there is no `{key}` for a {kind}: store; there is {}", Listed(.known, "and"))]
     UnknownOption {
         /// The key.
         key: String,
@@ -26,11 +26,11 @@ pub enum ElectionConfigError {
         known: Vec<&'static str>,
     },
     /// The URL is of no store that this crate knows.
-    #[error("store.url: {scheme:?} is the scheme of no store; write {}", Listed(.known))]
+    #[error("store.url: {}; write {}", unknown(.scheme), Listed(.known, "or"))]
     UnknownStore {
         /// What stands in front of the colon; nothing where that may be part of a password.
         scheme: String,
-        /// The schemes that there are.
+        /// What URLs look like.
         known: Vec<&'static str>,
     },
     /// The store is known, but this program was built without it.
@@ -108,19 +108,27 @@ impl StdError for ValueError {
     }
 }
 
+fn unknown(scheme: &str) -> String {
+    match scheme {
+        "" => "it names no store".to_owned(),
+        scheme => format!("{scheme:?} is the scheme of no store"),
+    }
+}
+
 /// Names in a sentence: `a`, `b` and `c`.
-struct Listed<'a>(&'a [&'static str]);
+struct Listed<'a>(&'a [&'static str], &'static str);
 
 impl fmt::Display for Listed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some((last, rest)) = self.0.split_last() else {
-            return f.write_str("none");
-        };
-        for (at, name) in rest.iter().enumerate() {
-            let comma = if at == 0 { "" } else { ", " };
-            write!(f, "{comma}`{name}`")?;
+        let Self(names, word) = self;
+        for (at, name) in names.iter().enumerate() {
+            match at {
+                0 => {}
+                at if at + 1 == names.len() => write!(f, " {word} ")?,
+                _ => f.write_str(", ")?,
+            }
+            write!(f, "`{name}`")?;
         }
-        let and = if rest.is_empty() { "" } else { " and " };
-        write!(f, "{and}`{last}`")
+        Ok(())
     }
 }

@@ -140,7 +140,10 @@ fn an_error_names_the_key_and_the_value() {
         ("resign_pause = [\"1s\"]", &["resign_pause"]),
         ("expiry = \"never\"", &["expiry", "never", "`observed`"]),
         ("observer = \"yes\"", &["observer", "yes", "`true`"]),
-        ("election = \"jobs\"\nstore = \"gopher://db\"", &["store.url", "gopher", "`postgres`"]),
+        (
+            "election = \"jobs\"\nstore = \"gopher://db\"",
+            &["store.url", "gopher", "`postgres://USER"],
+        ),
         (
             "election = \"jobs\"\nstore = { url = \"memory:\", bucket = \"b\" }",
             &["store.bucket", "memory"],

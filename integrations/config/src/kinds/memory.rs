@@ -7,6 +7,7 @@ use crate::error::ValueError;
 
 pub(super) const KIND: Kind = Kind {
     name: "memory",
+    form: "memory:",
     schemes: &["memory"],
     options: &[],
     connect: |url, _| {

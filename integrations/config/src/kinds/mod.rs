@@ -19,6 +19,8 @@ pub(crate) struct Kind {
     pub(crate) name: &'static str,
     /// All schemes that mean it.
     schemes: &'static [&'static str],
+    /// What its URLs look like.
+    form: &'static str,
     /// What there is beside the URL.
     pub(crate) options: &'static [Known],
     pub(crate) connect: fn(&str, &Options) -> Result<DynStore, ElectionConfigError>,
@@ -36,7 +38,7 @@ pub(crate) fn of_url(url: &str) -> Result<&'static Kind, ElectionConfigError> {
         let followed = url[scheme.len()..].starts_with("://");
         ElectionConfigError::UnknownStore {
             scheme: if is_scheme && followed { scheme.to_owned() } else { String::new() },
-            known: KINDS.map(|kind| kind.name).to_vec(),
+            known: KINDS.map(|kind| kind.form).to_vec(),
         }
     })
 }

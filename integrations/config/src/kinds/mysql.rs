@@ -11,8 +11,13 @@ use crate::{
 const DATABASE: Known = Known::plain("database");
 const TABLE: Known = Known::plain("table");
 
-pub(super) const KIND: Kind =
-    Kind { name: "mysql", schemes: &["mysql", "mariadb"], options: &[DATABASE, TABLE], connect };
+pub(super) const KIND: Kind = Kind {
+    name: "mysql",
+    form: "mysql://USER:PASSWORD@HOST/DATABASE",
+    schemes: &["mysql", "mariadb"],
+    options: &[DATABASE, TABLE],
+    connect,
+};
 
 #[cfg(feature = "mysql")]
 fn connect(url: &str, options: &Options) -> Result<DynStore, ElectionConfigError> {

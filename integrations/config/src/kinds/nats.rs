@@ -21,6 +21,7 @@ const HINTS: Known = Known::plain("hints");
 
 pub(super) const KIND: Kind = Kind {
     name: "nats",
+    form: "nats://HOST",
     schemes: &["nats", "tls"],
     options: &[
         BUCKET,

@@ -15,6 +15,7 @@ const MAX_CONNECTION_AGE: Known = Known::plain("max_connection_age");
 
 pub(super) const KIND: Kind = Kind {
     name: "postgres",
+    form: "postgres://USER:PASSWORD@HOST/DATABASE",
     schemes: &["postgres", "postgresql"],
     options: &[SCHEMA, TABLE, LISTEN_URL, MAX_CONNECTION_AGE],
     connect,

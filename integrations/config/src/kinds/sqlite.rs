@@ -11,7 +11,7 @@ use crate::{
 const TABLE: Known = Known::plain("table");
 
 pub(super) const KIND: Kind =
-    Kind { name: "sqlite", schemes: &["sqlite"], options: &[TABLE], connect };
+    Kind { name: "sqlite", form: "sqlite:PATH", schemes: &["sqlite"], options: &[TABLE], connect };
 
 #[cfg(feature = "sqlite")]
 fn connect(url: &str, options: &Options) -> Result<DynStore, ElectionConfigError> {
