@@ -83,13 +83,16 @@ impl Application {
         for _ in 0..THREADS {
             let (everywhere, reporter) = (everywhere.clone(), self.reporter.clone());
             self.runtime.spawn(async move {
-                if everywhere.wait().is_leader() {
+                let speaks = everywhere.wait().is_leader();
+                if speaks {
                     reporter.say(Event::Blocked);
                 }
                 thread::sleep(Duration::from_millis(ms));
-                if everywhere.wait().is_leader() {
+                if speaks {
+                    // While the others still wait: none of them works before this is said.
                     reporter.say(Event::Unblocked);
                 }
+                everywhere.wait();
             });
         }
     }
