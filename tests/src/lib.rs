@@ -10,7 +10,6 @@
 #![cfg(unix)]
 
 mod event;
-pub mod faults;
 mod fleet;
 pub mod oracle;
 mod participant;

@@ -14,13 +14,13 @@ use std::{
 };
 
 use scenarios::{Ground, ended, grounds::PostgresServer, in_process::Leader, runtime};
-use tenure::{Elector, LastError};
+use tenure::{Elector, LastError, testing::FlakyStore};
 use tenure_postgres::{
     PostgresStore,
     sqlx::{Connection, PgPool, postgres::PgPoolOptions, query_scalar, raw_sql},
 };
 use tenure_testbed::Proxy;
-use tenure_tests::{Entry, Event, Stamp, faults::Faulty, wait_until};
+use tenure_tests::{Entry, Event, Stamp, wait_until};
 use tokio::runtime::{Builder, Runtime};
 
 /// The application holds every connection of its own pool; the store has one that the application does not know of.
@@ -37,7 +37,7 @@ fn an_application_that_uses_up_its_pool_keeps_its_term() {
     application.block_on(pool.acquire()).unwrap_err();
 
     let store = PostgresStore::new(&server.0.url()).unwrap();
-    Leader::elect("own-connection", Faulty::new(store)).renews(9);
+    Leader::elect("own-connection", FlakyStore::new(store)).renews(9);
 
     // Who lends the pool to the store is told what is missing.
     let borrowing = Elector::builder("borrowed", PostgresStore::from_pool(pool));
@@ -68,7 +68,7 @@ fn a_pool_that_replaces_its_connections_every_second_costs_no_term() {
         }
     });
     let pool: PgPool = application.block_on(pool.connect(&server.0.url())).unwrap();
-    let store = Faulty::new(PostgresStore::from_pool(pool));
+    let store = FlakyStore::new(PostgresStore::from_pool(pool));
     let elector = Elector::builder("short-lived", store.clone())
         .lease_duration(Duration::from_secs(2))
         .renew_interval(Duration::from_millis(100));
@@ -151,7 +151,7 @@ fn a_renewal_that_falls_into_a_black_hole_is_repeated_on_a_fresh_connection_in_t
     server.store();
     let proxy = Proxy::start(server.0.addr()).unwrap();
     let url = format!("postgres://postgres@{}/postgres?application_name=hole", proxy.addr());
-    let store = Faulty::new(PostgresStore::new(&url).unwrap());
+    let store = FlakyStore::new(PostgresStore::new(&url).unwrap());
     // So that a busy machine has time for a connection, too.
     let elector = Elector::builder("hole", store.clone()).lease_duration(Duration::from_secs(6));
     let leader = Leader::of(elector, store);

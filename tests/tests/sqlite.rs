@@ -5,8 +5,9 @@ mod scenarios;
 use std::time::Duration;
 
 use scenarios::{Ground, grounds::SqliteFile, in_process::Leader, run_all};
+use tenure::testing::FlakyStore;
 use tenure_postgres::sqlx::query_as;
-use tenure_tests::{Stamp, faults::Faulty};
+use tenure_tests::Stamp;
 
 run_all!(shared: SqliteFile::new(), own: SqliteFile::new());
 run_all!(clocked: SqliteFile::new());
@@ -17,7 +18,7 @@ run_all!(clocked: SqliteFile::new());
 fn a_lease_is_counted_on_a_clock_that_nobody_can_set() {
     let file = SqliteFile::new();
     let before = Stamp::now();
-    let leader = Leader::elect("clock", Faulty::new(file.store()));
+    let leader = Leader::elect("clock", FlakyStore::new(file.store()));
     leader.renews(1);
     let connect = scenarios::runtime();
     let (acquired, renewed, expires) = connect

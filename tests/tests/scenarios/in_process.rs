@@ -9,8 +9,11 @@ use std::{
 };
 
 use futures::executor::block_on;
-use tenure::{Candidacy, Elector, ElectorBuilder, Leadership, Term};
-use tenure_tests::{faults::Faulty, wait_until};
+use tenure::{
+    Candidacy, Elector, ElectorBuilder, Leadership, Term,
+    testing::{FlakyStore, Operation},
+};
+use tenure_tests::wait_until;
 use tokio::runtime::Builder;
 
 use super::Ground;
@@ -19,19 +22,19 @@ const LEASE: Duration = Duration::from_secs(2);
 
 /// A candidate that leads.
 pub(crate) struct Leader {
-    pub(crate) store: Faulty,
+    pub(crate) store: FlakyStore,
     pub(crate) candidacy: Candidacy,
     pub(crate) leadership: Leadership,
     pub(crate) term: Term,
 }
 
 impl Leader {
-    pub(crate) fn elect(election: &str, store: Faulty) -> Self {
+    pub(crate) fn elect(election: &str, store: FlakyStore) -> Self {
         Self::of(Elector::builder(election, store.clone()).lease_duration(LEASE), store)
     }
 
     /// Of an elector with settings of its own.
-    pub(crate) fn of(elector: ElectorBuilder, store: Faulty) -> Self {
+    pub(crate) fn of(elector: ElectorBuilder, store: FlakyStore) -> Self {
         let candidacy = elector.build().unwrap().spawn();
         let leadership = candidacy.leadership();
         let term = block_on(leadership.leading()).unwrap();
@@ -41,10 +44,10 @@ impl Leader {
     /// Waits until this many further renewals were confirmed, all in the one term.
     #[track_caller]
     pub(crate) fn renews(&self, times: usize) {
-        let enough = self.store.renewed() + times;
+        let enough = self.store.succeeded(Operation::Renew) + times;
         wait_until("the lease is renewed", || {
             assert_eq!(self.term.end(), None, "{:?}", self.leadership.status());
-            self.store.renewed() >= enough
+            self.store.succeeded(Operation::Renew) >= enough
         });
         assert_eq!(self.leadership.term().as_ref(), Some(&self.term));
     }
@@ -52,10 +55,10 @@ impl Leader {
 
 /// An error is not a proof: it is tried again until the deadline.
 pub(crate) fn two_failed_renewals_in_a_row_cost_no_term(ground: &impl Ground) {
-    let leader = Leader::elect("failures", Faulty::new(ground.store()));
+    let leader = Leader::elect("failures", FlakyStore::new(ground.store()));
     leader.renews(1);
-    leader.store.fail_renewals(2);
-    wait_until("both have failed", || leader.store.failures_to_come() == 0);
+    leader.store.fail_next(Operation::Renew, 2);
+    wait_until("both have failed", || leader.store.failures_left(Operation::Renew) == 0);
     leader.renews(1);
     assert!(leader.leadership.status().last_error().is_none());
     block_on(leader.candidacy.shutdown()).unwrap();
@@ -65,8 +68,8 @@ pub(crate) fn two_failed_renewals_in_a_row_cost_no_term(ground: &impl Ground) {
 /// from renewing other elections' leases.
 pub(crate) fn ten_thousand_waiters_do_not_delay_renewal(ground: &impl Ground) {
     const WAITERS: usize = 10_000;
-    let crowded = Leader::elect("crowded", Faulty::new(ground.store()));
-    let bystander = Leader::elect("bystander", Faulty::new(ground.store()));
+    let crowded = Leader::elect("crowded", FlakyStore::new(ground.store()));
+    let bystander = Leader::elect("bystander", FlakyStore::new(ground.store()));
     let application = Builder::new_multi_thread().worker_threads(2).build().unwrap();
     let (waiting, woken) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     for number in 0..WAITERS {
