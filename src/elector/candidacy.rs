@@ -58,7 +58,7 @@ impl Candidacy {
     }
 
     /// Hands over and stops: cancels the term, lets work in flight finish, ends it, releases the lease. Bounded by
-    /// [`Timing::shutdown_bound`].
+    /// [`Timing::shutdown_bound`](crate::Timing::shutdown_bound).
     ///
     /// The request is made when this is called. The future only waits, may be dropped, and this may be called again.
     /// Awaited inside work in flight it waits for that very work, until the drain times out.
