@@ -98,25 +98,24 @@ async fn a_broken_path_is_an_error_until_it_heals() {
     won(leader.session.renew(&renewal).await.unwrap());
 }
 
-/// The request is executed, only its reply is lost: the late claim starts a term, which nobody takes for a success.
+/// The request is executed, only its reply is lost: the claim starts a term, which nobody takes for a success.
 #[tokio::test]
 async fn a_claim_that_arrives_late_is_not_adopted() {
     let (proxy, store, direct) = behind_proxy().await;
     let mut candidate = Candidate::new("a", &store);
     let first = candidate.lead().await;
-    proxy.black_hole();
+    proxy.hold_back_replies();
     let claim = candidate.claim_of(Some(&first));
-    tokio::select! {
-        outcome = candidate.session.acquire(&claim) => panic!("{outcome:?} through a black hole"),
-        () = sleep(Duration::from_millis(100)) => {}
-    }
-    proxy.heal();
     let mut onlooker = Candidate::new("onlooker", &direct);
-    let late = wait_for("the late claim", async || {
+    let executed = wait_for("the claim", async || {
         let seen = onlooker.session.inspect().await.unwrap().unwrap();
         (seen.fence > first.fence).then_some(seen)
-    })
-    .await;
+    });
+    let late = tokio::select! {
+        outcome = candidate.session.acquire(&claim) => panic!("{outcome:?} without a reply"),
+        late = executed => late,
+    };
+    proxy.heal();
     let Outcome::Lost(Some(by)) = candidate.session.acquire(&claim).await.unwrap() else {
         panic!("the same claim again must lose against itself");
     };

@@ -12,8 +12,8 @@ use tenure_testbed::Proxy;
 use tokio::time::sleep;
 
 use common::{
-    Candidate, Path, execute, in_time, on_each_path, url_at, value, wait_for, wait_for_a_lock,
-    waits_for_a_lock, won,
+    Candidate, Path, execute, in_time, on_each_path, options_of, url_at, value, wait_for,
+    wait_for_a_lock, waits_for_a_lock, won,
 };
 
 on_each_path!(
@@ -34,16 +34,20 @@ async fn behind_proxy(path: Path) -> (Proxy, PostgresStore, PostgresStore) {
     (proxy, store, direct)
 }
 
+/// Its connections are those of a user of its own: through a pooler, others would speak on them in between.
 async fn a_connection_that_the_server_ended_is_replaced_within_the_call(path: Path) {
-    let (store, table) = path.fresh_store().await;
-    let (schema, _) = table.split_once('.').unwrap();
+    let (_, table) = path.fresh_store().await;
+    let (schema, name) = table.split_once('.').unwrap();
+    let url = path.url_of_a_fresh_user().await;
+    let store = PostgresStore::new(&url).unwrap().with_table(schema, name).unwrap();
     let mut leader = Candidate::new("leader", &store);
     let term = leader.lead().await;
     let renewal = leader.renewal_of(term.fence);
+    let user = options_of(&url).get_username().to_owned();
     let mut admin = path.admin().await;
     for _ in 0..5 {
         let ended = format!(
-            "SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query LIKE '%\"{schema}\"%'"
+            "SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity WHERE usename = '{user}'"
         );
         assert_ne!(value::<i64>(&mut admin, ended).await, 0);
         won(leader.session.renew(&renewal).await.unwrap());
@@ -62,24 +66,23 @@ async fn a_broken_path_is_an_error_until_it_heals(path: Path) {
     won(leader.session.renew(&renewal).await.unwrap());
 }
 
-/// The request is executed, only its reply is lost: the late claim starts a term, which nobody takes for a success.
+/// The request is executed, only its reply is lost: the claim starts a term, which nobody takes for a success.
 async fn a_claim_that_arrives_late_is_not_adopted(path: Path) {
     let (proxy, store, direct) = behind_proxy(path).await;
     let mut candidate = Candidate::new("a", &store);
     let first = candidate.lead().await;
-    proxy.black_hole();
+    proxy.hold_back_replies();
     let claim = candidate.claim_of(Some(&first));
-    tokio::select! {
-        outcome = candidate.session.acquire(&claim) => panic!("{outcome:?} through a black hole"),
-        () = sleep(Duration::from_millis(100)) => {}
-    }
-    proxy.heal();
     let mut onlooker = Candidate::new("onlooker", &direct);
-    let late = wait_for("the late claim", async || {
+    let executed = wait_for("the claim", async || {
         let seen = onlooker.session.inspect().await.unwrap().unwrap();
         (seen.fence > first.fence).then_some(seen)
-    })
-    .await;
+    });
+    let late = tokio::select! {
+        outcome = candidate.session.acquire(&claim) => panic!("{outcome:?} without a reply"),
+        late = executed => late,
+    };
+    proxy.heal();
     let Outcome::Lost(Some(by)) = candidate.session.acquire(&claim).await.unwrap() else {
         panic!("the same claim again must lose against itself");
     };

@@ -11,7 +11,7 @@ use std::{
 };
 
 /// Passes TCP connections on to a target, counts round trips, and can be made to fail in the two ways in which networks
-/// do: without a word, and with a reset.
+/// do: without a word, in both directions or in one, and with a reset.
 ///
 /// Dropping it closes its connections and stops listening.
 #[derive(Debug)]
@@ -26,10 +26,29 @@ enum State {
     Healthy,
     /// Connections stay open, also new ones, and nothing arrives.
     BlackHole,
+    /// What clients say arrives, what they are answered does not.
+    Mute,
     /// Connections are closed, and new ones at once.
     Cut,
     /// Like cut, for good.
     Gone,
+}
+
+/// Whom it carries bytes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    ToServer,
+    ToClient,
+}
+
+impl State {
+    const fn holds_back(self, direction: Direction) -> bool {
+        match self {
+            Self::BlackHole => true,
+            Self::Mute => matches!(direction, Direction::ToClient),
+            Self::Healthy | Self::Cut | Self::Gone => false,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -81,6 +100,12 @@ impl Proxy {
         self.path.set(State::BlackHole);
     }
 
+    /// Lets requests through and no replies, without telling anybody. What is under way arrives after
+    /// [`heal`](Self::heal).
+    pub fn hold_back_replies(&self) {
+        self.path.set(State::Mute);
+    }
+
     /// Breaks all connections, and refuses new ones.
     pub fn cut(&self) {
         self.path.set(State::Cut);
@@ -128,11 +153,12 @@ impl NetworkPath {
         self.changed.notify_all();
     }
 
-    /// Waits until the path is not a black hole, and says whether it is healthy.
-    fn lets_through(&self) -> bool {
+    /// Waits until nothing in this direction is held back, and says whether the path is whole.
+    fn lets_through(&self, direction: Direction) -> bool {
         let inner = self.lock();
-        let waited = self.changed.wait_while(inner, |inner| inner.state == State::BlackHole);
-        waited.unwrap_or_else(PoisonError::into_inner).state == State::Healthy
+        let waited = self.changed.wait_while(inner, |inner| inner.state.holds_back(direction));
+        let state = waited.unwrap_or_else(PoisonError::into_inner).state;
+        !matches!(state, State::Cut | State::Gone)
     }
 
     fn accept(self: &Arc<Self>, listener: &TcpListener) {
@@ -147,7 +173,7 @@ impl NetworkPath {
     }
 
     fn connect(&self, client: TcpStream) -> io::Result<()> {
-        if !self.lets_through() {
+        if !self.lets_through(Direction::ToServer) {
             return Ok(());
         }
         let server = TcpStream::connect(self.target)?;
@@ -164,23 +190,30 @@ impl NetworkPath {
         let client_spoke = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
-                self.pump(client, to_server, || {
+                self.pump(Direction::ToServer, client, to_server, || {
                     if !client_spoke.swap(true, Ordering::AcqRel) {
                         self.round_trips.fetch_add(1, Ordering::Relaxed);
                     }
                 });
             });
-            self.pump(server, to_client, || client_spoke.store(false, Ordering::Release));
+            let answered = || client_spoke.store(false, Ordering::Release);
+            self.pump(Direction::ToClient, server, to_client, answered);
         });
         Ok(())
     }
 
     /// Passes on one direction until either end closes. `passing` is called before each piece is passed on, so before
     /// anybody can answer it.
-    fn pump(&self, mut from: TcpStream, mut to: TcpStream, passing: impl Fn()) {
+    fn pump(
+        &self,
+        direction: Direction,
+        mut from: TcpStream,
+        mut to: TcpStream,
+        passing: impl Fn(),
+    ) {
         let mut buffer = vec![0; 64 * 1024];
         while let Ok(length @ 1..) = from.read(&mut buffer) {
-            if !self.lets_through() {
+            if !self.lets_through(direction) {
                 break;
             }
             passing();
@@ -189,7 +222,7 @@ impl NetworkPath {
             }
         }
         // The end of one direction is passed on like everything else, unless the path is a black hole for ever.
-        if self.lets_through() {
+        if self.lets_through(direction) {
             let _ = to.shutdown(Shutdown::Both);
         }
         let _ = from.shutdown(Shutdown::Both);
@@ -251,6 +284,26 @@ mod tests {
         let mut answer = [0];
         stream.read_exact(&mut answer).unwrap();
         assert_eq!(answer, [2]);
+    }
+
+    #[test]
+    fn a_reply_that_is_held_back_was_given_before_the_path_heals() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let proxy = Proxy::start(listener.local_addr().unwrap()).unwrap();
+        proxy.hold_back_replies();
+        let mut client = TcpStream::connect(proxy.addr()).unwrap();
+        client.write_all(&[1]).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        let mut byte = [0];
+        server.read_exact(&mut byte).unwrap();
+        server.write_all(&[2]).unwrap();
+        client.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        let error = client.read(&mut byte).unwrap_err();
+        assert!(matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut));
+        proxy.heal();
+        client.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        client.read_exact(&mut byte).unwrap();
+        assert_eq!(byte, [2]);
     }
 
     #[test]
