@@ -99,6 +99,20 @@ impl Fleet {
         })
     }
 
+    /// Waits for a term of this participant with a higher fence than `fence`.
+    ///
+    /// # Panics
+    /// If it does not lead.
+    #[track_caller]
+    pub fn leads_after(&self, participant: usize, fence: i64) -> Seen {
+        let what = format!("participant {participant} leads under a fence higher than {fence}");
+        self.timeline.wait_for(&what, |entries| {
+            let live = |entry: &&Entry| matches!(entry.event, Event::Live { fence: theirs, .. } if theirs > fence);
+            let theirs = entries.iter().filter(|entry| entry.participant == participant);
+            seen(entries, theirs.filter(live).next()?.event.fence()?)
+        })
+    }
+
     /// Waits for the first term.
     ///
     /// # Panics

@@ -28,19 +28,22 @@ pub(crate) fn a_frozen_leader_finds_its_term_over_when_it_wakes(ground: &impl Gr
     let first = fleet.leader();
     let frozen = &replicas[first.participant];
     frozen.freeze();
+    let froze = Stamp::now();
     let second = fleet.leader_after(first.fence);
     assert_ne!(second.participant, first.participant);
+    // On a busy machine it may have slept before, and woken within its term. The signal takes a moment.
+    let at_least = froze.age().as_millis() / 2;
     frozen.thaw();
 
-    let woke =
-        frozen.says("it wakes", |event| matches!(event, Event::Woke { slept_ms: 1_000.., .. }));
+    let woke = frozen.says("it wakes", |event| {
+        matches!(event, Event::Woke { slept_ms, .. } if u128::from(*slept_ms) >= at_least)
+    });
     let Event::Woke { refusal, .. } = woke.event else { unreachable!() };
     assert_eq!(refusal, Some(Refusal::COMPLETE));
     frozen.says("its term has expired", ended(first.fence, "Expired"));
     // It is none the worse for it.
     replicas[second.participant].kill();
-    let third = fleet.leader_after(second.fence);
-    assert_eq!(third.participant, first.participant);
+    fleet.leads_after(first.participant, second.fence);
     fleet.judge(3);
 }
 

@@ -42,8 +42,7 @@ pub(crate) fn a_resigned_leader_hands_over_and_contends_again_later(ground: &imp
 
     replicas[second.participant].tell(Command::Resign);
     replicas[second.participant].says("it hands over", ended(second.fence, "Resigned"));
-    let third = fleet.leader_after(second.fence);
-    assert_eq!(third.participant, first.participant);
+    fleet.leads_after(first.participant, second.fence);
     fleet.judge(3);
 }
 
