@@ -27,6 +27,8 @@ pub(crate) fn a_frozen_leader_finds_its_term_over_when_it_wakes(ground: &impl Gr
     let replicas = [fleet.join(), fleet.join()];
     let first = fleet.leader();
     let frozen = &replicas[first.participant];
+    // Only of a term that it was told of is it told the end.
+    frozen.says("it was elected", |event| *event == Event::Elected { fence: first.fence });
     frozen.freeze();
     let froze = Stamp::now();
     let second = fleet.leader_after(first.fence);
@@ -35,9 +37,10 @@ pub(crate) fn a_frozen_leader_finds_its_term_over_when_it_wakes(ground: &impl Gr
     let at_least = froze.age().as_millis() / 2;
     frozen.thaw();
 
-    let woke = frozen.says("it wakes", |event| {
-        matches!(event, Event::Woke { slept_ms, .. } if u128::from(*slept_ms) >= at_least)
-    });
+    let woke = frozen.says(
+        "it wakes",
+        |event| matches!(event, Event::Woke { slept_ms, .. } if u128::from(*slept_ms) >= at_least),
+    );
     let Event::Woke { refusal, .. } = woke.event else { unreachable!() };
     assert_eq!(refusal, Some(Refusal::COMPLETE));
     frozen.says("its term has expired", ended(first.fence, "Expired"));

@@ -2,14 +2,18 @@
 
 use std::{
     io,
-    sync::{Arc, Barrier},
+    sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError},
     thread,
     time::Duration,
 };
 
+use futures::{executor::block_on, future::join_all};
 use tenure::{Candidacy, Elector, Leadership, Term};
 use tenure_tests::{Event, Stamp};
-use tokio::runtime::{Builder, Runtime};
+use tokio::{
+    runtime::{Builder, Runtime},
+    task::JoinHandle,
+};
 
 use crate::reporter::Reporter;
 
@@ -22,6 +26,7 @@ pub(crate) struct Application {
     runtime: Runtime,
     leadership: Leadership,
     reporter: Reporter,
+    requests: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Application {
@@ -35,7 +40,7 @@ impl Application {
                 let _ = term.leader_only(work(&term, &reporting, Duration::MAX)).await;
             }
         });
-        Ok(Self { runtime, leadership, reporter })
+        Ok(Self { runtime, leadership, reporter, requests: Mutex::default() })
     }
 
     /// Has the candidate take part.
@@ -50,7 +55,7 @@ impl Application {
         let Some(term) = self.leadership.term() else {
             return reporter.say(Event::NotAdmitted);
         };
-        self.runtime.spawn(async move {
+        let request = self.runtime.spawn(async move {
             let fence = term.fence().into();
             let request = async {
                 reporter.say(Event::Serving { fence });
@@ -61,6 +66,17 @@ impl Application {
                 Err(ended) => Event::Cut { fence, reason: format!("{:?}", ended.reason()) },
             });
         });
+        self.requests().push(request);
+    }
+
+    /// Waits for what was served to say how it ended. All of it ends with its term.
+    pub(crate) fn finish(&self) {
+        // That one panicked, if it did, was printed.
+        let _ = block_on(join_all(self.requests().drain(..)));
+    }
+
+    fn requests(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs blocking code under a guard, as code that does not look around.

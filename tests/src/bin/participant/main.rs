@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let elector = settings.elector()?.build()?;
     let leadership = elector.leadership();
     let application = Application::start(leadership.clone(), reporter.clone())?;
-    observer::start(&leadership, &reporter)?;
+    let observer = observer::start(&leadership, &reporter)?;
     reporter.say(Event::Joined { identity: elector.identity().to_string() });
     // Like an application would, on its own runtime: which must not matter.
     let candidacy = application.spawn(elector);
@@ -37,6 +37,10 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
             Command::Block { ms } => application.block(ms),
             Command::ShutDown => {
                 shut_down(&candidacy, &reporter);
+                // What is done may still have to be said.
+                application.finish();
+                observer.finish();
+                reporter.flush();
                 break;
             }
         }
@@ -48,5 +52,4 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
 fn shut_down(candidacy: &Candidacy, reporter: &Reporter) {
     let outcome: Result<(), StopError> = block_on(candidacy.shutdown());
     reporter.say(Event::Stopped { error: outcome.err().map(|error| error.to_string()) });
-    reporter.flush();
 }

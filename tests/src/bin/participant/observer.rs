@@ -1,6 +1,11 @@
 //! Looks at the candidate from threads of its own, which nothing that the application does holds up.
 
-use std::{error::Error, io, thread, time::Duration};
+use std::{
+    error::Error,
+    io,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
 
 use futures::executor::block_on;
 use tenure::{LastError, Leadership, Term, Transition};
@@ -15,15 +20,26 @@ const SAY: Duration = Duration::from_millis(20);
 /// Nobody is kept from looking for so long, not even on a busy machine, unless the process is frozen.
 const FROZEN: Duration = Duration::from_millis(500);
 
-pub(crate) fn start(leadership: &Leadership, reporter: &Reporter) -> io::Result<()> {
+/// Those who have something to say of a candidate until it has stopped.
+pub(crate) struct Observer([JoinHandle<()>; 2]);
+
+impl Observer {
+    /// Waits until they have said all of a candidate that has stopped.
+    pub(crate) fn finish(self) {
+        for thread in self.0 {
+            // That it panicked, if it did, was printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+pub(crate) fn start(leadership: &Leadership, reporter: &Reporter) -> io::Result<Observer> {
     let spawn = |name: &str, work: fn(&Leadership, &Reporter)| {
         let (leadership, reporter) = (leadership.clone(), reporter.clone());
         thread::Builder::new().name(name.into()).spawn(move || work(&leadership, &reporter))
     };
     spawn("looks", look)?;
-    spawn("transitions", report_transitions)?;
-    spawn("errors", report_errors)?;
-    Ok(())
+    Ok(Observer([spawn("transitions", report_transitions)?, spawn("errors", report_errors)?]))
 }
 
 /// The term that was found last, and what is to be said of it.
