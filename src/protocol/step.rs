@@ -157,7 +157,7 @@ pub struct Step {
 
 impl Step {
     /// What this step and the `next` one ask for together, if nothing was done about this one's call in between.
-    pub(crate) fn then(mut self, next: Self) -> Self {
+    pub fn then(mut self, next: Self) -> Self {
         match (next.abandon, self.call.take()) {
             // It was given up before it was made.
             (true, Some(_)) => self.call = next.call,

@@ -1,0 +1,312 @@
+//! What the oracle keeps about one process: all of it from what was published, nothing from its protocol.
+
+use std::time::Duration;
+
+use tenure::{Fence, Identity, Instant, TermEnd, Timing};
+
+use super::Property::{self, *};
+use crate::{
+    event::{CallKind, CallResult, What, Who, Wish},
+    time::{Moment, Skew},
+};
+
+/// What is not as it must be.
+pub(super) type Finding = (Property, String);
+
+#[derive(Clone, Debug)]
+pub(super) struct Books {
+    pub(super) who: Who,
+    pub(super) identity: Identity,
+    timing: Timing,
+    clock: Skew,
+    is_running: bool,
+    eligible: bool,
+    /// Until when work may take, once it was told to stop.
+    shutdown: Option<Instant>,
+    is_resigning: bool,
+    paused_until: Instant,
+    is_preempted: bool,
+    term: Option<Term>,
+    /// Guards that are held, and of which term.
+    pub(super) guards: usize,
+    guarded: Option<Fence>,
+    in_flight: usize,
+    /// What its own clock showed when the store last wrote for it, and under which fence.
+    confirmed: Option<(Fence, Instant)>,
+    /// The term that its outstanding renewal names.
+    renewing: Option<Fence>,
+}
+
+#[derive(Clone, Debug)]
+struct Term {
+    fence: Fence,
+    deadline: Instant,
+    /// Somebody asked for a hand-over: until when its work may take.
+    drains_until: Option<Instant>,
+    resigned: bool,
+    is_lost: bool,
+    /// It began when all was well.
+    must_stay: bool,
+}
+
+impl Books {
+    pub(super) fn new(
+        who: Who,
+        identity: Identity,
+        timing: Timing,
+        clock: Skew,
+        eligible: bool,
+    ) -> Self {
+        Self {
+            who,
+            identity,
+            timing,
+            clock,
+            is_running: true,
+            eligible,
+            shutdown: None,
+            is_resigning: false,
+            paused_until: Instant::ORIGIN,
+            is_preempted: false,
+            term: None,
+            guards: 0,
+            guarded: None,
+            in_flight: 0,
+            confirmed: None,
+            renewing: None,
+        }
+    }
+
+    /// Whether its work would be polled at this instant, if there is any.
+    pub(super) fn is_live(&self, at: Moment) -> bool {
+        let now = self.clock.shows(at);
+        self.is_running && self.term.as_ref().is_some_and(|term| now < term.deadline)
+    }
+
+    /// The fence of its term, as long as that was not said to be over.
+    pub(super) fn fence(&self) -> Option<Fence> {
+        self.term.as_ref().map(|term| term.fence)
+    }
+
+    /// Guards of this term that are held.
+    pub(super) fn guards_of(&self, fence: Fence) -> usize {
+        if self.is_running && self.guarded == Some(fence) { self.guards } else { 0 }
+    }
+
+    /// The store has written for it.
+    pub(super) fn confirm(&mut self, fence: Fence, at: Moment) {
+        self.confirmed = Some((fence, self.clock.shows(at)));
+    }
+
+    pub(super) fn observe(
+        &mut self,
+        at: Moment,
+        what: &What,
+        is_settled: bool,
+    ) -> Result<(), Finding> {
+        let now = self.clock.shows(at);
+        match *what {
+            What::Crashed => {
+                self.is_running = false;
+                self.term = None;
+                self.guards = 0;
+            }
+            What::Stopped(_) => self.is_running = false,
+            What::Preempted(is) => self.is_preempted = is,
+            What::Asked(wish) => self.asked(now, wish),
+            What::Sent { call, fence, .. } => return self.sent(call, fence),
+            What::Answered { call, result, .. } => self.answered(call, result),
+            What::Abandoned { .. } => self.renewing = None,
+            What::Started { fence, deadline } => {
+                return self.started(now, fence, deadline, is_settled);
+            }
+            What::Extended { deadline } => return self.extended(now, deadline),
+            What::Ended(reason) => return self.ended(now, reason),
+            What::GuardTaken(_) => {
+                self.guards += 1;
+                self.guarded = self.fence();
+            }
+            What::GuardDropped => self.guards -= 1,
+            What::WorkBegun => self.in_flight += 1,
+            What::WorkDone => self.in_flight = self.in_flight.saturating_sub(1),
+            What::Polled { fence } => return self.polled(now, fence),
+            What::Joined
+            | What::Cancelled(_)
+            | What::Frozen(_)
+            | What::Executed { .. }
+            | What::StillHeld(_)
+            | What::Struck(_)
+            | What::Calm
+            | What::Settled { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn asked(&mut self, now: Instant, wish: Wish) {
+        match wish {
+            Wish::Resign => {
+                self.is_resigning = self.term.is_some();
+                self.paused_until = now + self.timing.resign_pause();
+                self.leave(now);
+            }
+            Wish::Shutdown(drain) => {
+                let until = now + drain.min(self.timing.drain_timeout());
+                self.shutdown = Some(self.shutdown.map_or(until, |before| before.min(until)));
+            }
+            Wish::Eligible(eligible) => {
+                self.eligible = eligible;
+                if !eligible {
+                    self.leave(now);
+                }
+            }
+        }
+    }
+
+    /// Work that is under way has its time from here on.
+    fn leave(&mut self, now: Instant) {
+        let drain = self.timing.drain_timeout();
+        if let Some(term) = &mut self.term {
+            term.resigned = true;
+            term.drains_until.get_or_insert(now + drain);
+        }
+    }
+
+    fn sent(&mut self, call: CallKind, fence: Option<Fence>) -> Result<(), Finding> {
+        match (call, fence) {
+            (CallKind::Renew, fence) => {
+                self.renewing = fence;
+                self.heeds_proof()
+            }
+            (CallKind::Release, Some(fence)) => self.may_release(fence),
+            _ => Ok(()),
+        }
+    }
+
+    /// Nothing of this term may be left when its lease is given back.
+    fn may_release(&self, fence: Fence) -> Result<(), Finding> {
+        let guards = self.guards_of(fence);
+        require(self.fence() != Some(fence), NoReleaseOverWork, || {
+            format!("{fence} is given back, and its term is not over")
+        })?;
+        require(guards == 0, NoReleaseOverWork, || {
+            format!("{fence} is given back while {guards} guards are held")
+        })
+    }
+
+    fn answered(&mut self, call: CallKind, result: CallResult) {
+        let renewing = self.renewing.take();
+        if let Some(term) = &mut self.term
+            && (call, result) == (CallKind::Renew, CallResult::Lost)
+            && renewing == Some(term.fence)
+        {
+            term.is_lost = true;
+        }
+    }
+
+    fn started(
+        &mut self,
+        now: Instant,
+        fence: Fence,
+        deadline: Instant,
+        is_settled: bool,
+    ) -> Result<(), Finding> {
+        require(self.term.is_none(), OverIsOver, || "its last term is not over".to_owned())?;
+        require(self.guards == 0, NoTermOverGuards, || {
+            format!("{} guards of its last term are held", self.guards)
+        })?;
+        require(self.eligible, LeadersAreWilling, || "it is not eligible".to_owned())?;
+        require(self.shutdown.is_none(), LeadersAreWilling, || "it was told to stop".to_owned())?;
+        require(now >= self.paused_until, ResignPauseIsKept, || {
+            let early = self.paused_until.saturating_since(now);
+            format!("it pauses for another {early:?}")
+        })?;
+        self.in_flight = 0;
+        self.term = Some(Term {
+            fence,
+            deadline,
+            drains_until: None,
+            resigned: false,
+            is_lost: false,
+            must_stay: is_settled,
+        });
+        self.deadline_is_proven(fence, deadline)
+    }
+
+    fn extended(&mut self, now: Instant, deadline: Instant) -> Result<(), Finding> {
+        self.heeds_proof()?;
+        let Some(term) = &mut self.term else {
+            return Err((OverIsOver, "what is over was extended".to_owned()));
+        };
+        let fence = term.fence;
+        let before = std::mem::replace(&mut term.deadline, deadline);
+        require(now < before, OverIsOver, || {
+            format!("{fence} was over for {:?}, and was extended", now.saturating_since(before))
+        })?;
+        self.deadline_is_proven(fence, deadline)
+    }
+
+    fn deadline_is_proven(&self, fence: Fence, deadline: Instant) -> Result<(), Finding> {
+        let (lease, margin) = (self.timing.lease_duration(), self.timing.safety_margin());
+        let valid = lease.saturating_sub(margin);
+        let proven = self.confirmed.filter(|(confirmed, _)| *confirmed == fence);
+        let most = proven.map_or(Instant::ORIGIN, |(_, written)| written + valid);
+        require(deadline <= most, DeadlinesAreProven, || {
+            let by = deadline.saturating_since(most);
+            format!("the deadline of {fence} is {by:?} later than what was confirmed")
+        })
+    }
+
+    fn ended(&mut self, now: Instant, reason: TermEnd) -> Result<(), Finding> {
+        let Some(term) = self.term.take() else {
+            return Err((EndsAreProven, "there was no term".to_owned()));
+        };
+        let Term { fence, deadline, drains_until, resigned, is_lost, must_stay } = term;
+        if std::mem::take(&mut self.is_resigning) {
+            self.paused_until = self.paused_until.max(now + self.timing.resign_pause());
+        }
+        let proven = match reason {
+            TermEnd::Expired => now >= deadline,
+            TermEnd::Lost => is_lost,
+            TermEnd::Resigned => resigned,
+            TermEnd::Shutdown => self.shutdown.is_some(),
+            _ => false,
+        };
+        require(proven, EndsAreProven, || format!("{fence} ended: {reason}, which was not so"))?;
+        let work = self.guards_of(fence) + self.in_flight;
+        self.in_flight = 0;
+        if matches!(reason, TermEnd::Resigned | TermEnd::Shutdown) {
+            // A shutdown may have come later than a resignation, and shortened its drain.
+            let until = drains_until.into_iter().chain(self.shutdown).min();
+            require(work == 0 || until.is_some_and(|until| now >= until), DrainsFirst, || {
+                format!("{fence} ended with {work} pieces of work before its drain was over")
+            })?;
+        }
+        require(!must_stay, StaysLeader, || format!("{fence} ended: {reason}"))
+    }
+
+    fn polled(&self, now: Instant, fence: Fence) -> Result<(), Finding> {
+        let live = self.term.as_ref().is_some_and(|t| t.fence == fence && now < t.deadline);
+        require(live, NoPollPastDeadline, || format!("work of {fence} was polled"))?;
+        self.heeds_proof()
+    }
+
+    /// As soon as it has had time to publish what it was told.
+    fn heeds_proof(&self) -> Result<(), Finding> {
+        let ignored = self.term.as_ref().filter(|term| term.is_lost && !self.is_preempted);
+        require(ignored.is_none(), ProofIsHeeded, || "its term was proven lost".to_owned())
+    }
+
+    /// How long its term lasts from here on, if nobody extends it.
+    pub(super) fn remaining(&self, at: Moment) -> Duration {
+        let now = self.clock.shows(at);
+        self.term.as_ref().map_or(Duration::ZERO, |term| term.deadline.saturating_since(now))
+    }
+}
+
+pub(super) fn require(
+    holds: bool,
+    property: Property,
+    why: impl FnOnce() -> String,
+) -> Result<(), Finding> {
+    if holds { Ok(()) } else { Err((property, why())) }
+}

@@ -1,0 +1,141 @@
+//! The end of all faults: what is left of them has to pass, and then somebody leads in time.
+
+use std::time::Duration;
+
+use tenure::{Expiry, Timing};
+
+use super::{Happening, World};
+use crate::{
+    coverage::Moment as Noted, event::What, network::FAIR_ROUND_TRIP, participant::Participant,
+    time::Moment,
+};
+
+impl World<'_> {
+    /// Everything that can be undone is.
+    pub(super) fn calm(&mut self) {
+        let now = self.now;
+        self.is_calm = true;
+        self.emit(None, What::Calm);
+        let conditions = &mut self.conditions;
+        conditions.weather_until = now;
+        conditions.outage_until = now;
+        conditions.cut_there.fill(now);
+        conditions.cut_back.fill(now);
+        for slot in 0..self.participants.len() {
+            let participant = &mut self.participants[slot];
+            participant.preempt = None;
+            participant.unwatched = false;
+            let was_frozen = participant.frozen_until > now;
+            participant.frozen_until = participant.frozen_until.min(now);
+            let who = participant.who;
+            if was_frozen {
+                self.thaw(who);
+            }
+            self.resume(who);
+            self.drop_what_can_be_dropped(slot);
+        }
+        if self.script.clears {
+            self.agenda.forget(|happening| matches!(happening, Happening::Arrive(_)));
+        }
+        let settled = |(at, happening): (Moment, &Happening)| match happening {
+            Happening::Arrive(_) => Some(at),
+            _ => None,
+        };
+        let settled = self.agenda.iter().filter_map(settled).max();
+        self.agenda.put(settled.unwrap_or(now).max(now), Happening::Settle);
+    }
+
+    fn drop_what_can_be_dropped(&mut self, slot: usize) {
+        let participant = &mut self.participants[slot];
+        let who = participant.who;
+        participant.work_epoch += 1;
+        let Some(term) = participant.term.as_mut().filter(|_| participant.is_running) else {
+            return;
+        };
+        let (guards, work) = (term.guards - term.forever, term.in_flight);
+        term.guards = term.forever;
+        term.in_flight = 0;
+        let is_awaited = term.is_awaited() && guards + work > 0;
+        for _ in 0..guards {
+            self.emit(Some(who), What::GuardDropped);
+        }
+        for _ in 0..work {
+            self.emit(Some(who), What::WorkDone);
+        }
+        self.level_changed(slot, is_awaited);
+    }
+
+    /// From here on the bound counts.
+    pub(super) fn settle(&mut self) {
+        if !self.participants.iter().any(Participant::is_able) && !self.make_one_able() {
+            return self.agenda.put(self.now + Duration::from_millis(500), Happening::Settle);
+        }
+        let bound = self.recovery();
+        let leads_by = self.now + bound;
+        self.end = self.end.max(leads_by + bound);
+        let is_led = self.participants.iter().any(|participant| participant.leads(self.now));
+        self.coverage.note(if is_led { Noted::LedThroughout } else { Noted::Recovered });
+        self.emit(None, What::Settled { leads_by });
+    }
+
+    /// Somebody who wants to lead: nobody would be left to.
+    fn make_one_able(&mut self) -> bool {
+        let could = |participant: &Participant| {
+            let stuck = participant.term.as_ref().is_some_and(|term| term.forever > 0);
+            participant.is_running && !participant.is_stopping && !stuck
+        };
+        if let Some(slot) = self.participants.iter().position(could) {
+            if !self.participants[slot].eligible {
+                self.change_eligibility(slot);
+            }
+            return true;
+        }
+        if !self.may_start() {
+            return false;
+        }
+        let gone = self.participants.iter().position(|participant| !participant.is_running);
+        let slot = gone.unwrap_or_else(|| {
+            self.crash(0, None);
+            0
+        });
+        self.replace(slot);
+        if !self.participants[slot].eligible {
+            self.change_eligibility(slot);
+        }
+        true
+    }
+
+    /// How long it takes at most until somebody leads: what is printed, and what the design adds to it.
+    fn recovery(&self) -> Duration {
+        let now = self.now;
+        let able = || self.participants.iter().filter(|participant| participant.is_able());
+        let longest = self.script.longest_lease();
+        let of = |timing: &Timing| {
+            let printed = timing.worst_case_with(FAIR_ROUND_TRIP).recovery;
+            // The lease that stands in the record may be somebody else's.
+            let leases = if timing.expiry() == Expiry::Both { 2 } else { 1 };
+            let longer = (longest - timing.lease_duration()) * leases;
+            let look = (timing.retry_period() * 6 / 5).max(timing.retry_delay());
+            let first_look = timing.operation_timeout() + look + FAIR_ROUND_TRIP;
+            let is_placed_first = self.store.row().is_none();
+            let is_watched_first = self.was_set_back && timing.expiry() == Expiry::Either;
+            let extra = u32::from(is_placed_first) + u32::from(is_watched_first);
+            printed + longer + (first_look + longest) * extra
+        };
+        let bound = able().map(|participant| of(&participant.timing)).max().unwrap_or_default();
+        let pauses = |participant: &Participant| {
+            let timing = participant.timing;
+            let most = timing.resign_pause() + timing.shutdown_bound() + longest;
+            participant.resigned_at.is_some_and(|at| now.since(at) < most)
+        };
+        let pause = if able().all(pauses) {
+            let most = able().map(|p| p.timing.resign_pause() + p.timing.shutdown_bound());
+            most.max().unwrap_or_default()
+        } else {
+            Duration::ZERO
+        };
+        let printed_ppm = 500;
+        let beyond = self.script.max_ppm.max(printed_ppm) - printed_ppm;
+        (bound + pause).mul_f64(1.0 / (1.0 - f64::from(beyond) / 1_000_000.0))
+    }
+}
