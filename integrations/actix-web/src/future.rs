@@ -12,7 +12,7 @@ use pin_project_lite::pin_project;
 use tenure::{EndWake, InFlight, Term, TermEnded};
 use tenure_http::{Cut, Drain, Form};
 
-use crate::{LeaderBody, convert};
+use crate::{LeaderBody, convert, refuse::Refused};
 
 pin_project! {
     /// The future of a [`LeaderOnlyService`](crate::LeaderOnlyService): `F` is the inner service's.
@@ -41,7 +41,8 @@ pin_project! {
             drain: Drain,
         },
         Refused {
-            answer: Option<ServiceResponse>,
+            #[pin]
+            answer: Refused,
         },
         Done,
     }
@@ -53,8 +54,8 @@ impl<F> LeaderFuture<F> {
         Self { state: State::Leading { work, wake, in_flight, form, drain } }
     }
 
-    pub(crate) fn refused(answer: ServiceResponse) -> Self {
-        Self { state: State::Refused { answer: Some(answer) } }
+    pub(crate) fn refused(answer: Refused) -> Self {
+        Self { state: State::Refused { answer } }
     }
 }
 
@@ -81,8 +82,7 @@ where
                 }
             }
             StateProj::Refused { answer } => {
-                let answer = answer.take().expect("taken only when this future is done");
-                Ok(answer.map_body(|_, body| LeaderBody::refused(body)))
+                Ok(ready!(answer.poll(cx)).map_body(|_, body| LeaderBody::refused(body)))
             }
             StateProj::Done => panic!("polled after it had given its response"),
         };

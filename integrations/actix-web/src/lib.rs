@@ -44,6 +44,15 @@
 //! actix-web's bodies have no trailers. So gRPC is refused in its own form, but a response that was begun can only be broken
 //! off.
 //!
+//! # What else it can answer
+//! | | |
+//! |---|---|
+//! | [`advertise_leader`](LeaderOnly::advertise_leader) | tells in the refusal who leads |
+//! | [`retry_after`](LeaderOnly::retry_after) | another time to come back than the end of the lease |
+//! | [`redirect_to_leader`](LeaderOnly::redirect_to_leader) | `307` to the leader's own URL |
+//! | [`on_reject`](LeaderOnly::on_reject) | a function of yours answers |
+//! | [`otherwise`](LeaderOnly::otherwise) | a handler of yours answers, for example by forwarding to the leader |
+//!
 //! # Where to put it
 //! | on a replica that does not lead | its paths | a path that does not exist | a method that the path lacks |
 //! |---|---|---|---|
@@ -67,6 +76,7 @@ mod body;
 mod convert;
 mod future;
 mod middleware;
+mod refuse;
 mod routes;
 mod term;
 
@@ -83,3 +93,8 @@ pub use self::{
     routes::routes,
     term::{LeaderTerm, LeaderTermRejection},
 };
+
+/// So that its example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

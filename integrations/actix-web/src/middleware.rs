@@ -3,19 +3,20 @@
 use std::{fmt, sync::Arc};
 
 use actix_web::{
-    Error, HttpMessage, HttpRequest, HttpResponse,
+    Error, FromRequest, Handler, HttpMessage, HttpRequest, HttpResponse, Responder,
     body::MessageBody,
     dev::{Service, ServiceRequest, ServiceResponse, Transform, forward_ready},
 };
 use tenure::Leadership;
 use tenure_http::{Drain, Refusal, RefusalSettings, RetryAfter};
 
-use crate::{LeaderBody, LeaderFuture, convert};
+use crate::{LeaderBody, LeaderFuture, convert, refuse::Refuse};
 
 /// Wraps an app, a scope or a resource so that its services are called only while this replica leads. [The crate's
 /// page](crate) says what happens to a request.
 ///
-/// Of [`redirect_to_leader`](Self::redirect_to_leader) and [`on_reject`](Self::on_reject) the last one counts.
+/// Of [`redirect_to_leader`](Self::redirect_to_leader), [`on_reject`](Self::on_reject) and [`otherwise`](Self::otherwise)
+/// the last one counts.
 ///
 /// ```
 /// use actix_web::{App, web};
@@ -41,15 +42,6 @@ struct Gate {
     drain: Drain,
     refuse: Refuse,
 }
-
-#[derive(Clone)]
-enum Refuse {
-    Unavailable,
-    Redirect,
-    Answer(Arc<Answer>),
-}
-
-type Answer = dyn Fn(Refusal, &HttpRequest) -> HttpResponse + Send + Sync;
 
 impl LeaderOnly {
     /// Lets requests through while `leadership` says that this replica leads and is ready, and answers the others with
@@ -125,28 +117,31 @@ impl LeaderOnly {
         self.0.refuse = Refuse::Answer(Arc::new(answer));
         self
     }
-}
 
-impl Gate {
-    /// Answers a request that nothing has looked at.
-    fn refuse(&self, request: &HttpRequest) -> HttpResponse {
-        let refusal = self.refusals.refusal(&self.leadership);
-        let form = convert::form(request);
-        match &self.refuse {
-            Refuse::Answer(answer) => answer(refusal, request),
-            // Clients of gRPC follow no redirects.
-            Refuse::Redirect if !form.is_grpc() => {
-                let status = self.leadership.status();
-                let leader = status.other_leader();
-                match leader.and_then(|leader| convert::redirect(leader, request)) {
-                    Some(redirect) => convert::response(redirect.to_response()),
-                    None => convert::response(refusal.to_response_in(form)),
-                }
-            }
-            Refuse::Redirect | Refuse::Unavailable => {
-                convert::response(refusal.to_response_in(form))
-            }
-        }
+    /// Hands requests that are refused to another handler, for example one that forwards them to the leader. It takes what
+    /// any handler takes, bodies included, and finds the [`Refusal`] in the request's extensions. It is never given a
+    /// request that was cut by the end of a term.
+    ///
+    /// ```
+    /// use actix_web::{HttpResponse, Responder, web::{Bytes, ReqData}};
+    /// use tenure::{Elector, MemoryStore};
+    /// use tenure_actix_web::{LeaderOnly, Refusal};
+    ///
+    /// async fn ask_the_leader(refusal: ReqData<Refusal>, body: Bytes) -> impl Responder {
+    ///     HttpResponse::Ok().body(format!("asking the leader of {}", refusal.election()))
+    /// }
+    ///
+    /// let elector = Elector::builder("billing", MemoryStore::new()).build()?;
+    /// let gate = LeaderOnly::new(elector.leadership()).otherwise(ask_the_leader);
+    /// # Ok::<(), tenure::ConfigError>(())
+    /// ```
+    pub fn otherwise<F, Args>(mut self, handler: F) -> Self
+    where
+        F: Handler<Args, Output: Responder> + Send + Sync,
+        Args: FromRequest + 'static,
+    {
+        self.0.refuse = Refuse::hand_to(handler);
+        self
     }
 }
 
@@ -190,8 +185,12 @@ where
     fn call(&self, request: ServiceRequest) -> Self::Future {
         // Guarded until this returns: the inner service may work in `call` already, before its future is polled.
         let Some((in_flight, _guard)) = self.gate.leadership.admit() else {
-            let answer = self.gate.refuse(request.request());
-            return LeaderFuture::refused(request.into_response(answer));
+            let refusal = self.gate.refusals.refusal(&self.gate.leadership);
+            return LeaderFuture::refused(self.gate.refuse.refuse(
+                refusal,
+                &self.gate.leadership,
+                request,
+            ));
         };
         let form = convert::form(request.request());
         if self.gate.extension {

@@ -63,3 +63,8 @@ pub use self::{
     error::LeaderSendError,
     supervisor::LeaderSupervisor,
 };
+
+/// So that its example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -29,6 +29,52 @@
 //! [`Term::spawn`](tenure::Term::spawn), a [`Term::guard`](tenure::Term::guard) or
 //! [`Term::leader_only`](tenure::Term::leader_only).
 //!
+//! # WebSockets
+//! A handler that upgrades its connection has answered, with `101`, before the conversation begins: its request is out of
+//! flight, no hand-over waits for the session, and the layer stops nothing of it. The session looks after its term itself:
+//!
+//! ```
+//! use axum::{
+//!     extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code},
+//!     response::Response,
+//! };
+//! use tenure::Term;
+//! use tenure_axum::LeaderTerm;
+//!
+//! async fn connect(LeaderTerm(term): LeaderTerm, upgrade: WebSocketUpgrade) -> Response {
+//!     upgrade.on_upgrade(move |socket| session(socket, term))
+//! }
+//!
+//! async fn session(mut socket: WebSocket, term: Term) {
+//!     if term.leader_only(converse(&mut socket, &term)).await.is_err() {
+//!         let code = close_code::RESTART; // 1012: connect again
+//!         let frame = CloseFrame { code, reason: "this replica does not lead any more".into() };
+//!         let _ = socket.send(Message::Close(Some(frame))).await;
+//!     }
+//! }
+//!
+//! async fn converse(socket: &mut WebSocket, term: &Term) {
+//!     while let Some(Ok(message)) = socket.recv().await {
+//!         let heard = format!("{message:?} in term {}", term.fence());
+//!         if socket.send(heard.into()).await.is_err() {
+//!             return;
+//!         }
+//!     }
+//! }
+//! # drop(axum::routing::any::<_, _, ()>(connect));
+//! ```
+//!
+//! | of a session | stays under the term by | when the term is cancelled |
+//! |---|---|---|
+//! | the conversation | [`Term::leader_only`](tenure::Term::leader_only) | it is dropped, whatever it waits for; the socket is left for a close frame |
+//! | what a hand-over should wait for | [`Term::until_ended`](tenure::Term::until_ended), begun before | it goes on, up to the `drain_timeout` |
+//! | a task | [`Term::spawn`](tenure::Term::spawn) | it is dropped |
+//! | blocking code | [`Term::spawn_blocking`](tenure::Term::spawn_blocking), or a [`Term::guard`](tenure::Term::guard) | it has to ask; meanwhile this replica neither leads anew nor gives its lease back |
+//! | what it writes elsewhere | the [fence](tenure::Term::fence), sent along | what comes too late is refused there |
+//!
+//! A server that shuts down gracefully does not wait for upgraded connections. The example `websocket` of the repository
+//! (`examples/src/websocket.rs`) is a whole replica that does, and that gives up on clients that do not hear its goodbye.
+//!
 //! # Redirects from nested routers
 //! `nest` strips its prefix before the request comes to a layer inside. There, redirects need the URI that the client sent:
 //!
@@ -58,3 +104,8 @@ pub use self::{
     routes::routes,
     term::{LeaderTerm, LeaderTermRejection},
 };
+
+/// So that its example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

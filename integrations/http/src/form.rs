@@ -10,6 +10,10 @@ use http::{Request, Version, header::CONTENT_TYPE};
 /// | `content-type: application/grpc…` | a gRPC status in the head, without a body (*trailers only*), under status `200` |
 /// | anything else | the status, and a body of type `application/problem+json` |
 ///
+/// That of gRPC-Web is trailers only as well. A body of it that was begun is broken off when it is cut, and not ended with a
+/// status: in gRPC-Web that would be a frame of the body, and nobody on this side knows whether a frame of the service's is
+/// half sent.
+///
 /// Over HTTP/1 it also says `connection: close`: the next request of a client that keeps its connection would come to
 /// this same replica. HTTP/2 has no such header.
 ///

@@ -8,7 +8,7 @@ use http::{
 };
 use tenure::Leader;
 
-use crate::{FORWARDED, REASON, Refusal};
+use crate::{FORWARDED, Form, REASON, Refusal};
 
 /// The leader's URL for a request that was sent to another replica, for leaders whose payload is their URL.
 ///
@@ -62,15 +62,20 @@ impl Redirect {
     }
 
     /// The whole answer. Its reason is that of a [`Refusal`]: nothing has looked at the request.
+    ///
+    /// `None` in the form of gRPC, whose clients follow no redirects.
     #[must_use]
-    pub fn to_response(&self) -> Response<Bytes> {
+    pub fn to_response_in(&self, form: Form) -> Option<Response<Bytes>> {
+        if form.is_grpc() {
+            return None;
+        }
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
         let location = HeaderValue::try_from(self.location.to_string());
         let headers = response.headers_mut();
         headers.insert(LOCATION, location.expect("a URI is made of what a header may hold"));
         headers.insert(REASON, HeaderValue::from_static(Refusal::REASON));
-        response
+        Some(response)
     }
 }
 
@@ -109,6 +114,7 @@ fn append(base: Uri, asked: &PathAndQuery) -> Option<Uri> {
 
 #[cfg(test)]
 mod tests {
+    use http::Version;
     use tenure::{Fence, Identity};
 
     use super::*;
@@ -119,7 +125,9 @@ mod tests {
             .iter()
             .map(|&(name, value)| (name.parse().unwrap(), value.parse::<HeaderValue>().unwrap()));
         let redirect = Redirect::to(&leader, &uri.parse().unwrap(), &headers.collect())?;
-        let response = redirect.to_response();
+        let grpc = Form::new(Version::HTTP_2, Some(b"application/grpc"));
+        assert!(redirect.to_response_in(grpc).is_none());
+        let response = redirect.to_response_in(Form::default()).unwrap();
         assert_eq!(response.status(), StatusCode::TEMPORARY_REDIRECT);
         assert_eq!(response.headers()[REASON], "refused");
         Some(response.headers()[LOCATION].to_str().unwrap().to_owned())

@@ -34,7 +34,8 @@
 //!
 //! gRPC is answered in its own form: requests with `content-type: application/grpc…` are refused with the status
 //! `UNAVAILABLE`, and streams are cut with trailers that say the same. Put the layer around a whole tonic server
-//! (`Server::builder().layer(..)`) or around one of its services.
+//! (`Server::builder().layer(..)`) or around one of its services. gRPC-Web is refused in the same way; its streams are broken
+//! off when they are cut, since their trailers are part of the body.
 //!
 //! # What else it can answer
 //! | | |
@@ -81,7 +82,7 @@
 //! | `tokio::spawn(work)` | [`term.spawn(work)`](Term::spawn) | it is dropped when the term is cancelled; a hand-over does not wait for it |
 //! | a task that a hand-over should let finish | `tokio::spawn(`[`term.until_ended(work)`](Term::until_ended)`)` | it is dropped when the term has ended |
 //! | `spawn_blocking(code)`, a thread | [`term.spawn_blocking(code)`](Term::spawn_blocking), or a [`term.guard()`](Term::guard) that the thread holds | nothing can stop it: it has to ask; meanwhile this replica neither leads anew nor gives its lease back |
-//! | an upgraded connection | [`term.leader_only(session)`](Term::leader_only), and a close frame where [`term.cancelled()`](Term::cancelled) says so | see the `websocket` example |
+//! | an upgraded connection | [`term.leader_only(session)`](Term::leader_only), and a close frame where [`term.cancelled()`](Term::cancelled) says so | `tenure-axum` shows how |
 //! | a request to another service | a client with [`FenceHeader`], and [`RequireFence`] on the other side | what arrives too late is refused |
 //!
 //! What was written to a database is protected by the [fence](Term::fence) alone.
@@ -169,3 +170,8 @@ pub use self::{
 
 #[cfg(test)]
 mod test_helpers;
+
+/// So that its example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
+mod readiness;
 mod servers;
+mod standby;
 
 use std::{
     collections::BTreeMap,
@@ -13,12 +15,12 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Empty};
+use http::{Request, Response, StatusCode, Version};
+use http_body_util::{BodyExt, Full};
 use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use tenure::{Candidacy, Elector, Leadership, MemoryStore, Term};
+use tenure::{Elector, Leadership, MemoryStore, Term};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -28,32 +30,6 @@ use tokio::{
 use self::servers::{Controls, Framework, Gate, serve};
 
 const BOTH: [Framework; 2] = [Framework::Axum, Framework::ActixWeb];
-const LEADER: &str = "http://10.0.0.7:8080";
-
-/// A replica that does not lead, and knows who does.
-struct Standby {
-    leadership: Leadership,
-    _both: [Candidacy; 2],
-}
-
-impl Standby {
-    async fn new() -> Self {
-        let store = MemoryStore::new();
-        let contender = |payload| {
-            // Long enough for its lease to be told with the same number to all.
-            let builder = Elector::builder("table", store.clone());
-            let builder = builder.lease_duration(Duration::from_secs(3000)).payload(payload);
-            builder.fixed_identity_risking_two_leaders(format!("of {payload}")).build().unwrap()
-        };
-        let leader = contender(LEADER).spawn();
-        leader.leadership().leading().await.unwrap();
-        let standby = contender("").spawn();
-        let leadership = standby.leadership();
-        let mut watch = leadership.watch();
-        watch.wait_for(|status| status.leader().is_some()).await.unwrap();
-        Self { leadership, _both: [leader, standby] }
-    }
-}
 
 /// A replica that leads until the test ends its term.
 struct Leading {
@@ -96,11 +72,17 @@ fn get(path: &str) -> http::request::Builder {
     Request::builder().uri(path).header("host", "replica")
 }
 
+/// The body of a request, among its extensions until it is sent.
+#[derive(Clone)]
+struct Sent(&'static str);
+
 async fn ask(address: SocketAddr, asked: http::request::Builder) -> Response<Incoming> {
+    let sent = asked.extensions_ref().and_then(|extensions| extensions.get());
+    let body = sent.map(|Sent(text)| Full::<Bytes>::from(*text)).unwrap_or_default();
     let stream = TcpStream::connect(address).await.unwrap();
     let (mut client, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
-    client.send_request(asked.body(Empty::<Bytes>::new()).unwrap()).await.unwrap()
+    client.send_request(asked.body(body).unwrap()).await.unwrap()
 }
 
 /// A response, but for what differs from call to call.
@@ -116,7 +98,7 @@ async fn answer(address: SocketAddr, asked: http::request::Builder) -> Answer {
     head.headers.remove("date");
     // Which methods a path has, axum adds to every answer to another method.
     head.headers.remove("allow");
-    if head.version == http::Version::HTTP_10 {
+    if head.version == Version::HTTP_10 {
         // Closed anyway, so that actix-web does not say it.
         head.headers.remove("connection");
     }
@@ -159,59 +141,6 @@ async fn promptly<F: Future>(work: F) -> F::Output {
 }
 
 #[tokio::test]
-async fn a_standby_answers_the_same_in_both() {
-    let standby = Standby::new().await;
-    let refused = |status: u16| (status, Some("refused"));
-    for (gate, asked, (status, reason)) in [
-        (Gate::Plain, get("/job"), refused(503)),
-        (Gate::Plain, get("/job").method(Method::POST), refused(503)),
-        (Gate::Plain, get("/job").method(Method::DELETE), refused(503)),
-        (Gate::Plain, get("/job").version(http::Version::HTTP_10), refused(503)),
-        (Gate::Plain, get("/job").header("content-type", "application/grpc"), refused(200)),
-        (Gate::Plain, get("/job").header("content-type", "application/grpc-web"), refused(200)),
-        (Gate::Plain, get("/lines?a=b"), refused(503)),
-        (Gate::Plain, get("/nowhere"), (404, None)),
-        (Gate::Plain, get("/leadership"), (200, None)),
-        (Gate::Plain, get("/leader"), refused(503)),
-        (Gate::Plain, get("/leader").method(Method::HEAD), refused(503)),
-        (Gate::Advertising, get("/job"), refused(503)),
-        (Gate::Advertising, get("/job").header("content-type", "application/grpc"), refused(200)),
-        (Gate::ComeBackAfterMillis(1), get("/job"), refused(503)),
-        (Gate::ComeBackAfterMillis(2_001), get("/job"), refused(503)),
-        (Gate::Redirecting, get("/job?kind=daily"), refused(307)),
-        (Gate::Redirecting, get("/job").method(Method::POST), refused(307)),
-        (Gate::Redirecting, get("/job").header("tenure-forwarded", "1"), refused(503)),
-        (Gate::Redirecting, get("/job").header("content-type", "application/grpc"), refused(200)),
-        (Gate::Redirecting, Request::get("/job").header("host", "10.0.0.7:8080"), refused(503)),
-        (Gate::Answering, get("/job?kind=daily"), (418, None)),
-    ] {
-        let case = format!("{gate:?} {:?} {:?}", asked.method_ref(), asked.uri_ref());
-        let controls = Controls::new();
-        let [in_axum, in_actix_web] =
-            BOTH.map(|framework| serve(framework, &standby.leadership, gate, &controls));
-        let again = clone(&asked);
-        let in_axum = answer(in_axum, asked).await;
-        assert_eq!(in_axum.status, status, "{case}");
-        assert_eq!(in_axum.headers.get("tenure-reason").map(String::as_str), reason, "{case}");
-        let mut in_actix_web = answer(in_actix_web, again).await;
-        if reason.is_none() && status != 200 {
-            // What the frameworks say of themselves is theirs.
-            in_actix_web.headers = in_axum.headers.clone();
-        }
-        assert_eq!(in_actix_web, in_axum, "{case}");
-    }
-}
-
-fn clone(asked: &http::request::Builder) -> http::request::Builder {
-    let again = Request::builder()
-        .method(asked.method_ref().unwrap())
-        .uri(asked.uri_ref().unwrap())
-        .version(*asked.version_ref().unwrap());
-    let headers = asked.headers_ref().unwrap().iter();
-    headers.fold(again, |again, (name, value)| again.header(name, value))
-}
-
-#[tokio::test]
 async fn a_leader_serves_in_both() {
     for framework in BOTH {
         let leading = Leading::new(framework, Gate::Plain, Duration::from_secs(60)).await;
@@ -230,6 +159,29 @@ async fn a_leader_serves_in_both() {
             mistaken.body.contains("is not behind a `LeaderOnly"),
             "{framework:?}: {mistaken:?}"
         );
+    }
+}
+
+#[tokio::test]
+async fn a_gate_without_extension_hands_no_term_on_in_both() {
+    for framework in BOTH {
+        let leading =
+            Leading::new(framework, Gate::WithoutExtension, Duration::from_secs(60)).await;
+        let job = answer(leading.address, get("/job")).await;
+        assert_eq!(job.status, StatusCode::INTERNAL_SERVER_ERROR, "{framework:?}");
+    }
+}
+
+#[tokio::test]
+async fn another_handler_never_sees_what_was_admitted_in_both() {
+    for framework in BOTH {
+        let mut leading = Leading::new(framework, Gate::Otherwise, Duration::from_secs(60)).await;
+        let cut = tokio::spawn(answer(leading.address, get("/slow")));
+        until(|| leading.waiting() == 1).await;
+        leading.end_the_term().await;
+        let cut = cut.await.unwrap();
+        assert_eq!(cut.headers["tenure-reason"], "cut", "{framework:?}");
+        assert_eq!(answer(leading.address, get("/slow")).await.status, 202, "{framework:?}");
     }
 }
 

@@ -30,7 +30,10 @@ pub(crate) enum Gate {
     ComeBackAfterMillis(u64),
     Redirecting,
     Answering,
+    /// Another handler answers, with what it was given.
+    Otherwise,
     CuttingStreams,
+    WithoutExtension,
 }
 
 /// What handlers share with their test.
@@ -99,15 +102,17 @@ pub(crate) fn serve(
 }
 
 mod in_axum {
-    use std::time::Duration;
+    use std::{convert::Infallible, time::Duration};
 
     use axum::{
         Router,
-        body::Body,
-        http::{Response, StatusCode},
+        body::{Body, to_bytes},
+        http::{Request, Response, StatusCode},
         routing::get,
     };
     use tenure_axum::{Drain, LeaderOnlyLayer, LeaderTerm, RetryAfter};
+    use tenure_http::Refusal;
+    use tower::service_fn;
 
     use super::{Controls, Gate, Leadership};
 
@@ -138,12 +143,24 @@ mod in_axum {
                 *response.status_mut() = StatusCode::IM_A_TEAPOT;
                 response
             })),
+            Gate::Otherwise => gated.route_layer(layer.otherwise(service_fn(otherwise))),
             Gate::CuttingStreams => gated.route_layer(layer.drain(Drain::Cut)),
+            Gate::WithoutExtension => gated.route_layer(layer.without_extension()),
         };
         gated
             .route("/", get(async || "open"))
             .route("/mistaken", get(job))
             .merge(tenure_axum::routes(leadership))
+    }
+
+    async fn otherwise(request: Request<Body>) -> Result<Response<Body>, Infallible> {
+        let (head, body) = request.into_parts();
+        let body = String::from_utf8(to_bytes(body, usize::MAX).await.unwrap().to_vec()).unwrap();
+        let election = head.extensions.get::<Refusal>().unwrap().election();
+        let text = format!("{} {} {election} {body}", head.method, head.uri);
+        let mut response = Response::new(Body::from(text));
+        *response.status_mut() = StatusCode::ACCEPTED;
+        Ok(response)
     }
 }
 
@@ -151,12 +168,12 @@ mod in_actix_web {
     use std::{net::TcpListener, time::Duration};
 
     use actix_web::{
-        App, HttpRequest, HttpResponse, HttpServer,
+        App, HttpRequest, HttpResponse, HttpServer, Responder,
         http::StatusCode,
         rt::System,
-        web::{self, Data},
+        web::{self, Data, ReqData},
     };
-    use tenure_actix_web::{Drain, LeaderOnly, LeaderTerm, RetryAfter};
+    use tenure_actix_web::{Drain, LeaderOnly, LeaderTerm, Refusal, RetryAfter};
 
     use super::{Controls, Gate, Leadership};
 
@@ -200,8 +217,20 @@ mod in_actix_web {
                 let text = format!("{} {} {}", asked.method(), asked.uri(), refusal.election());
                 HttpResponse::build(StatusCode::IM_A_TEAPOT).body(text)
             }),
+            Gate::Otherwise => middleware.otherwise(otherwise),
             Gate::CuttingStreams => middleware.drain(Drain::Cut),
+            Gate::WithoutExtension => middleware.without_extension(),
         }
+    }
+
+    async fn otherwise(
+        refusal: ReqData<Refusal>,
+        asked: HttpRequest,
+        body: String,
+    ) -> impl Responder {
+        let (method, uri) = (asked.method(), asked.uri());
+        let text = format!("{method} {uri} {} {body}", refusal.election());
+        HttpResponse::Accepted().body(text)
     }
 
     async fn job(LeaderTerm(term): LeaderTerm) -> String {

@@ -37,12 +37,8 @@ impl<A, E> Refuse<A, E> for RedirectToLeader {
 
     fn refuse(&self, refusal: Refusal, request: Request<A>) -> Self::Future {
         let form = Form::of(&request);
-        // Clients of gRPC follow no redirects.
-        let redirect = if form.is_grpc() { None } else { self.redirect(&request) };
-        let response = match redirect {
-            Some(redirect) => redirect.to_response(),
-            None => refusal.to_response_in(form),
-        };
+        let redirect = self.redirect(&request).and_then(|redirect| redirect.to_response_in(form));
+        let response = redirect.unwrap_or_else(|| refusal.to_response_in(form));
         ready(Ok(response.map(Full::new)))
     }
 }
