@@ -12,7 +12,7 @@ use tenure_examples::{args::ReplicaArgs, complain, proxy, start_logging};
 #[derive(Parser)]
 #[command(
     name = "proxy",
-    after_help = "Answered by the leader, on every replica:  POST /jobs, GET /slow?ms=N, GET /stream?ms=N, POST /echo\n\
+    after_help = "Answered by the leader, on every replica:  POST /jobs, GET /slow?ms=N, GET /stream?ms=N, POST /echo, and what the example `grpc` serves\n\
                   Of each replica:                           GET /leadership, GET /leader, GET /leadership/events"
 )]
 struct Cli {

@@ -17,10 +17,12 @@ use hyper_util::{
 use tenure::Leadership;
 use tenure_axum::LeaderOnlyLayer;
 use tenure_http::{FORWARDED, Form, Redirect, Refusal};
-use tower::service_fn;
+use tonic::server::NamedService;
+use tower::{ServiceExt, service_fn};
 
 use crate::{
     args::ReplicaArgs,
+    grpc::Jobs,
     replica::{self, ReplicaError},
 };
 
@@ -39,7 +41,13 @@ const HOP_BY_HOP: [HeaderName; 8] = [
     UPGRADE,
 ];
 
-type Http = Client<HttpConnector, Body>;
+/// One client for each version of HTTP: a request goes on in the one in which it came, so that trailers, and with them
+/// gRPC, come through.
+#[derive(Clone)]
+struct Clients {
+    http1: Client<HttpConnector, Body>,
+    http2: Client<HttpConnector, Body>,
+}
 
 /// One replica: [`replica::serve`] with the routes of [`app`].
 ///
@@ -49,31 +57,42 @@ pub async fn run(args: &ReplicaArgs) -> Result<(), ReplicaError> {
     replica::serve(args, app).await
 }
 
-/// What the leader does, on every replica.
+/// What the leader does, on every replica: some routes, and a gRPC service.
 pub fn app(leadership: &Leadership) -> Router {
-    let client = client();
+    let clients = Clients::new();
     let leadership = leadership.clone();
     let to_leader = leadership.clone();
     let forward = service_fn(move |request| {
-        let (leadership, client) = (to_leader.clone(), client.clone());
-        async move { Ok::<_, Infallible>(forward(&leadership, &client, request).await) }
+        let (leadership, clients) = (to_leader.clone(), clients.clone());
+        async move { Ok::<_, Infallible>(forward(&leadership, &clients, request).await) }
     });
+    let grpc = Jobs.map_request(|request: Request<Body>| request.map(tonic::body::Body::new));
     replica::jobs()
         .route("/echo", post(async |body: Body| body))
+        .route_service(&format!("/{}/{{method}}", Jobs::NAME), grpc)
         .route_layer(LeaderOnlyLayer::new(leadership.clone()).otherwise(forward))
         .merge(tenure_axum::routes(leadership))
 }
 
-fn client() -> Http {
-    let mut connector = HttpConnector::new();
-    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    Client::builder(TokioExecutor::new()).build(connector)
+impl Clients {
+    fn new() -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        let mut client = Client::builder(TokioExecutor::new());
+        let http1 = client.build(connector.clone());
+        // Without TLS nobody can be asked which version he speaks.
+        Self { http1, http2: client.http2_only(true).build(connector) }
+    }
+
+    fn of(&self, version: Version) -> &Client<HttpConnector, Body> {
+        if version == Version::HTTP_2 { &self.http2 } else { &self.http1 }
+    }
 }
 
 /// Bodies are passed on as they come, in both directions.
 async fn forward(
     leadership: &Leadership,
-    client: &Http,
+    clients: &Clients,
     mut request: Request<Body>,
 ) -> Response<Body> {
     let form = Form::of(&request);
@@ -84,9 +103,8 @@ async fn forward(
         move || refusal.to_response_in(form).map(Body::from)
     };
     let status = leadership.status();
-    // `Redirect` leads to where the request would be answered, and never in a circle. Plain HTTP only: the trailers of gRPC
-    // would need an HTTP/2 connection to the leader.
-    let target = status.other_leader().filter(|_| !form.is_grpc()).and_then(|leader| {
+    // `Redirect` leads to where the request would be answered, and never in a circle.
+    let target = status.other_leader().and_then(|leader| {
         let redirect = Redirect::to(leader, request.uri(), request.headers())?;
         Some((redirect.location().clone(), leader.fence()))
     });
@@ -94,7 +112,7 @@ async fn forward(
 
     readdress(&mut request, location);
     request.headers_mut().insert(FORWARDED, HeaderValue::from(i64::from(fence)));
-    match client.request(request).await {
+    match clients.of(request.version()).request(request).await {
         Ok(response) => {
             let mut response = response.map(Body::new);
             remove_hop_by_hop(response.headers_mut());
@@ -117,13 +135,22 @@ fn readdress(request: &mut Request<Body>, location: Uri) {
     let asked =
         request.uri().authority().and_then(|host| HeaderValue::try_from(host.as_str()).ok());
     *request.uri_mut() = location;
-    *request.version_mut() = Version::HTTP_11;
+    let is_http2 = request.version() == Version::HTTP_2;
+    if !is_http2 {
+        *request.version_mut() = Version::HTTP_11;
+    }
     let headers = request.headers_mut();
+    // We pass trailers on, and gRPC asks whoever is on the way for that.
+    let wants_trailers = is_http2 && headers.get(TE).is_some_and(|te| te == "trailers");
     remove_hop_by_hop(headers);
+    if wants_trailers {
+        headers.insert(TE, HeaderValue::from_static("trailers"));
+    }
     if let Some(host) = headers.remove(HOST).or(asked) {
         headers.insert("x-forwarded-host", host);
     }
-    headers.append(VIA, HeaderValue::from_static("1.1 tenure-example"));
+    let via = if is_http2 { "2 tenure-example" } else { "1.1 tenure-example" };
+    headers.append(VIA, HeaderValue::from_static(via));
 }
 
 fn remove_hop_by_hop(headers: &mut HeaderMap) {
@@ -175,5 +202,16 @@ mod tests {
         assert_eq!(request.headers()["x-forwarded-host"], "app.example");
         assert!(!request.headers().contains_key(HOST));
         assert_eq!(request.headers()[VIA], "1.1 tenure-example");
+    }
+
+    #[test]
+    fn trailers_are_asked_for_where_they_can_come() {
+        for (version, te) in [(Version::HTTP_2, Some("trailers")), (Version::HTTP_11, None)] {
+            let request = Request::post("/jobs").version(version).header(TE, "trailers");
+            let mut request = request.body(Body::empty()).unwrap();
+            readdress(&mut request, Uri::from_static("http://10.0.0.7:8080/jobs"));
+            assert_eq!(request.version(), version);
+            assert_eq!(request.headers().get(TE).map(|te| te.to_str().unwrap()), te);
+        }
     }
 }

@@ -20,5 +20,5 @@ fn the_late_write_of_a_frozen_leader_is_refused() {
     let second = fence("the second candidate leads under fence ");
     assert!(first < second, "{text}");
     assert_eq!(fence("the ledger refuses: "), first);
-    assert!(text.contains(&format!("409 Conflict, fence {first} is below {second}")), "{text}");
+    assert!(text.contains(&format!("{first}: 412 Precondition Failed, outdated")), "{text}");
 }

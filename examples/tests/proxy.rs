@@ -16,13 +16,16 @@ use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::{Replica, wait_for};
 use tempfile::TempDir;
+use tenure_examples::grpc::{Job, JobsClient};
+use tonic::Code;
 
+/// One that hands over within half a second, whatever streams.
 fn start(directory: &TempDir) -> Replica {
     let store = format!("sqlite:{}", directory.path().join("example.db").display());
-    Replica::start_as(&["proxy"], &["--store", &store])
+    Replica::start_as(&["proxy"], &["--store", &store, "--drain", "500ms"])
 }
 
 /// Two replicas, of which the first leads, and what it answers.
@@ -103,6 +106,30 @@ async fn next(body: &mut Incoming) -> Bytes {
         frame = body.frame() => frame.unwrap().unwrap().into_data().unwrap(),
         () = tokio::time::sleep(Duration::from_secs(30)) => panic!("the body is held back"),
     }
+}
+
+#[tokio::test]
+async fn calls_of_grpc_are_forwarded_with_how_they_end() {
+    let directory = TempDir::new().unwrap();
+    let (leader, standby, job) = leader_and_standby(&directory);
+    let client = JobsClient::new(&[format!("http://{}", standby.address())]).unwrap();
+    let report = client.run(&Job::named("report")).await.unwrap();
+    assert_eq!(json!(report.identity), job["identity"]);
+
+    let mut reports = client.watch(&Job::named("report")).await.unwrap();
+    for step in 1..=3 {
+        let report = reports.message().await.unwrap().unwrap();
+        assert_eq!(report.text, format!("report: step {step}"));
+    }
+    leader.terminate();
+    let cut = loop {
+        if let Err(cut) = reports.message().await {
+            break cut;
+        }
+    };
+    // The leader's own words, in the trailers.
+    assert_eq!(cut.code(), Code::Unavailable, "{cut}");
+    assert_eq!(cut.metadata().get("tenure-reason").unwrap(), "cut", "{cut}");
 }
 
 #[tokio::test]

@@ -1,5 +1,9 @@
 //! What an election can't do, and its fences can: a leader freezes between its check and its write, its lease runs out,
 //! another one leads and writes, and then the first one wakes and writes.
+//!
+//! Two services take part. The one has the leaders, real processes, which stamp their requests
+//! ([`FenceHeader`](tenure_axum::FenceHeader)); the other keeps a ledger, and refuses what comes too late
+//! ([`RequireFence`](tenure_axum::RequireFence)).
 
 mod ledger;
 pub mod writer;
@@ -9,7 +13,7 @@ use std::{io, path::PathBuf, process::Stdio, time::Duration};
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use tenure::StoreError;
+use tenure::{ElectionName, InvalidValue, StoreError};
 use tenure_config::ElectionConfigError;
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
@@ -21,6 +25,9 @@ use crate::args::{ArgsError, ElectionArgs};
 
 /// The word that makes the program a candidate.
 pub const SUBCOMMAND: &str = "writer";
+
+/// What the candidates contend for, if nothing else is said.
+const ELECTION: &str = "fencing";
 
 /// How long anything may take; a lease is much shorter.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -44,6 +51,9 @@ pub enum FencingError {
     /// They contradict each other.
     #[error(transparent)]
     Config(#[from] ElectionConfigError),
+    /// The election has no name that it could have.
+    #[error(transparent)]
+    Name(#[from] InvalidValue),
     /// The database cannot be reached, or refuses the schema.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -59,9 +69,6 @@ pub enum FencingError {
     /// The ledger could not be reached.
     #[error(transparent)]
     Client(#[from] hyper_util::client::legacy::Error),
-    /// The ledger's answer broke off.
-    #[error(transparent)]
-    Answer(#[from] hyper::Error),
     /// A candidate ended, or was silent for too long.
     #[error("a candidate ended early, or said nothing for {LIMIT:?}, where {expected} was to come")]
     Silent {
@@ -96,7 +103,8 @@ pub async fn run(args: &FencingArgs, program: io::Result<PathBuf>) -> Result<(),
         directory = TempDir::with_prefix("tenure-fencing-")?;
         election.store = Some(format!("sqlite:{}", directory.path().join("fencing.db").display()));
     }
-    let address = ledger::serve().await?;
+    let name = election.to_config(ELECTION, "memory:")?.election;
+    let address = ledger::serve(ElectionName::new(name)?).await?;
     let flags = [vec!["--ledger".to_owned(), address.to_string()], election.to_flags()].concat();
 
     let mut first = Writer::start(&program, &flags)?;

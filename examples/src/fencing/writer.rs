@@ -10,13 +10,16 @@ use std::{
 
 use bytes::Bytes;
 use clap::Args;
-use http::{Method, Request, StatusCode};
-use http_body_util::{BodyExt, Full};
+use http::{Request, StatusCode};
+use http_body_util::Full;
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use tenure::Term;
+use tenure_axum::FenceHeader;
+use tenure_http::REASON;
 use tokio::runtime::Handle;
+use tower::{Layer, ServiceExt};
 
-use super::{FencingError, ledger::FENCE};
+use super::{ELECTION, FencingError};
 use crate::{args::ElectionArgs, failover::die_with_parent};
 
 /// One candidate.
@@ -37,7 +40,7 @@ pub struct WriterArgs {
 /// [`FencingError`] if it cannot start.
 pub async fn run(args: &WriterArgs) -> Result<(), FencingError> {
     die_with_parent()?;
-    let config = args.election.to_config("fencing", "memory:")?;
+    let config = args.election.to_config(ELECTION, "memory:")?;
     let store = config.store()?;
     store.ensure_schema().await?;
     let candidacy = config.elector(store)?.spawn();
@@ -84,22 +87,16 @@ fn write_as_told(term: &Term, ledger: SocketAddr) -> io::Result<Told> {
 
 /// The fence goes along with the write: that of the term in which it was decided, not of whatever term it is by now.
 async fn write(term: &Term, ledger: SocketAddr) -> Result<String, FencingError> {
-    let request = Request::builder()
-        .method(Method::POST)
-        .uri(format!("http://{ledger}/entries"))
-        .header(FENCE, i64::from(term.fence()))
-        .body(Full::new(Bytes::from(format!("written by {}", term.identity()))))?;
     let client = Client::builder(TokioExecutor::new()).build_http();
-    let answer = client.request(request).await?;
+    let client = FenceHeader::of(term).layer(client);
+    let entry = Bytes::from(format!("written by {}", term.identity()));
+    let request = Request::post(format!("http://{ledger}/entries")).body(Full::new(entry))?;
+    let answer = client.oneshot(request).await?;
     Ok(match answer.status() {
         StatusCode::CREATED => format!("accepted {}", term.fence()),
         status => {
-            let why = answer.into_body().collect().await?.to_bytes();
-            format!(
-                "refused {}: {status}, {}",
-                term.fence(),
-                String::from_utf8_lossy(&why).trim_end()
-            )
+            let reason = answer.headers().get(REASON).and_then(|reason| reason.to_str().ok());
+            format!("refused {}: {status}, {}", term.fence(), reason.unwrap_or("for no reason"))
         }
     })
 }
