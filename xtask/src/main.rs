@@ -4,6 +4,7 @@ mod bench;
 mod cargo;
 mod conformance;
 mod servers;
+mod simulate;
 mod steps;
 mod tally;
 mod test;
@@ -29,7 +30,8 @@ impl Failure {
     }
 }
 
-const COMMANDS: &[Command] = &[test::COMMAND, conformance::COMMAND, bench::COMMAND];
+const COMMANDS: &[Command] =
+    &[test::COMMAND, conformance::COMMAND, bench::COMMAND, simulate::COMMAND];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -55,10 +55,9 @@ pub(crate) fn print_failure(
     watched: Properties,
     violation: &Violation,
 ) {
-    let script = runner::script(campaign, schedule, seed);
-    let shrunk = shrink(&script, watched, violation);
     println!("\ncampaign {}: {}", campaign.name, campaign.about);
-    println!("{violation}");
+    println!("schedule {schedule}: {violation}");
+    let shrunk = shrink(&runner::script(campaign, schedule, seed), watched, violation);
     println!("\nthe shortest schedule that was found to do the same:");
     print_script(&shrunk);
     print_timeline(&play(&shrunk, watched, true));

@@ -166,7 +166,7 @@ mod tests {
                 fate.executed.is_some() && fate.answered.is_none(),
                 fate.executed.is_some_and(|delay| delay > late),
                 fate.doubled.is_some_and(|delay| delay > late),
-                fate.worn > late,
+                fate.worn > late / 2,
             ]) {
                 *count += u32::from(is);
             }

@@ -26,6 +26,8 @@ pub(super) struct Books {
     is_resigning: bool,
     paused_until: Instant,
     is_preempted: bool,
+    /// When its thread was run again.
+    resumed_at: Option<Moment>,
     term: Option<Term>,
     /// Guards that are held, and of which term.
     pub(super) guards: usize,
@@ -68,6 +70,7 @@ impl Books {
             is_resigning: false,
             paused_until: Instant::ORIGIN,
             is_preempted: false,
+            resumed_at: None,
             term: None,
             guards: 0,
             guarded: None,
@@ -112,12 +115,18 @@ impl Books {
                 self.guards = 0;
             }
             What::Stopped(_) => self.is_running = false,
-            What::Preempted(is) => self.is_preempted = is,
+            What::Preempted(is) => {
+                self.is_preempted = is;
+                self.resumed_at = Some(at);
+            }
             What::Asked(wish) => self.asked(now, wish),
             What::Sent { call, fence, .. } => return self.sent(call, fence),
             What::Answered { call, result, .. } => self.answered(call, result),
             What::Abandoned { .. } => self.renewing = None,
             What::Started { fence, deadline } => {
+                // Nobody can publish in time whose thread is not run.
+                let is_late = now >= deadline && self.resumed_at != Some(at);
+                require(!is_late, StartsInTime, || format!("{fence} begins after its deadline"))?;
                 return self.started(now, fence, deadline, is_settled);
             }
             What::Extended { deadline } => return self.extended(now, deadline),

@@ -119,6 +119,13 @@ impl Oracle {
         }
     }
 
+    /// An elector was woken so often at one moment that it would never stop.
+    pub fn spins(&mut self, at: Moment, who: Who) {
+        let why = || "it wants to be woken at once, over and over".to_owned();
+        let found = require(false, NoHotLoop, why);
+        self.judge(at, Some(who), found);
+    }
+
     /// Nothing happens any more.
     pub fn finish(&mut self, at: Moment) {
         self.leadership_is_in_time(at);

@@ -41,6 +41,8 @@ properties! {
     NoPollPastDeadline = "no-poll-past-deadline",
     /// A deadline lies no later than the confirmed write and what it is worth, less the margin.
     DeadlinesAreProven = "deadlines-are-proven",
+    /// What was won too late to lead by begins no term.
+    StartsInTime = "starts-in-time",
     /// A term that is over is never live again.
     OverIsOver = "over-is-over",
     /// A term ends by its deadline, by the store's word that it is lost, or since somebody asked.
@@ -61,6 +63,8 @@ properties! {
     LeadersAreWilling = "leaders-are-willing",
     /// Every line of the record's log is one that the contract allows.
     LogIsSound = "log-is-sound",
+    /// An elector does not come back at once, over and over.
+    NoHotLoop = "no-hot-loop",
     /// Somebody leads within the printed worst case.
     LeadsInTime = "leads-in-time",
     /// A term that began when all was well does not end.

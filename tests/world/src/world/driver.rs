@@ -293,7 +293,7 @@ impl World<'_> {
         }
         self.look(slot);
         // An answer and the timer are both due.
-        if self.bits() % 4 == 0 && self.participants[slot].wake <= self.now {
+        if self.bits().is_multiple_of(4) && self.participants[slot].wake <= self.now {
             self.give(slot, Input::Wake);
         }
         self.catch_up(slot);

@@ -63,8 +63,8 @@ impl World<'_> {
     }
 
     /// The request is there; the store executes it, if it is there as well.
-    pub(super) fn arrive(&mut self, request: Request) {
-        let Request { who, number, call, answered, .. } = &request;
+    pub(super) fn arrive(&mut self, request: &Request) {
+        let Request { who, number, call, answered, .. } = request;
         if self.now < self.conditions.outage_until {
             if self.conditions.refuses {
                 let refusal =
@@ -76,7 +76,7 @@ impl World<'_> {
         let before = self.store.log().len();
         let reply = self.store.execute(call, self.now);
         let (kind, result) = (CallKind::from(call), CallResult::from(&reply));
-        let late = self.lateness(&request);
+        let late = self.lateness(request);
         let executed = What::Executed { number: *number, call: kind, result, late };
         self.emit(Some(*who), executed);
         self.audit(before, Some(*who));

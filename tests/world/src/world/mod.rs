@@ -92,6 +92,9 @@ struct Conditions {
     cut_back: Vec<Moment>,
 }
 
+/// More than this does not happen at one moment, unless an elector goes round in circles.
+const MOST_AT_ONCE: u32 = 10_000;
+
 /// What came of a run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -147,6 +150,8 @@ struct World<'s> {
     was_set_back: bool,
     is_calm: bool,
     numbers: u64,
+    /// How much has happened without any time passing.
+    at_once: u32,
     random: u64,
     steps: u64,
     events: u64,
@@ -181,6 +186,7 @@ impl<'s> World<'s> {
             was_set_back: false,
             is_calm: false,
             numbers: 0,
+            at_once: 0,
             random: script.jitter | 1,
             steps: 0,
             events: 0,
@@ -224,10 +230,14 @@ impl<'s> World<'s> {
             self.now = self.end;
             return false;
         }
+        self.at_once = if next > self.now { 0 } else { self.at_once + 1 };
         self.now = self.now.max(next);
         self.events += 1;
         match timer {
             Some(slot) => {
+                if self.at_once > MOST_AT_ONCE {
+                    self.oracle.spins(self.now, self.participants[slot].who);
+                }
                 self.look(slot);
                 self.give(slot, Input::Wake);
             }
@@ -242,7 +252,7 @@ impl<'s> World<'s> {
 
     fn happen(&mut self, happening: Happening) {
         match happening {
-            Happening::Arrive(request) => self.arrive(*request),
+            Happening::Arrive(request) => self.arrive(&request),
             Happening::Deliver { who, number, reply } => self.deliver(who, number, reply),
             Happening::Look(who) => {
                 if self.is_current(who) {
