@@ -2,17 +2,14 @@
 #![allow(clippy::disallowed_methods)]
 
 #[cfg(any(test, feature = "test-util"))]
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
-#[cfg(any(test, feature = "test-util"))]
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 #[cfg(any(test, feature = "test-util"))]
 use tokio::sync::Notify;
 
 use crate::instant::Instant;
+#[cfg(any(test, feature = "test-util"))]
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "macos", windows)))]
 compile_error!(

@@ -63,6 +63,7 @@ mod lease;
 mod memory;
 pub mod protocol;
 pub mod store;
+mod sync;
 mod telemetry;
 mod term;
 #[cfg(any(test, feature = "test-util"))]

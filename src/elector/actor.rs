@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures::{FutureExt, StreamExt};
-use tokio::{select, sync::Notify, task::consume_budget};
+use tokio::{select, task::consume_budget};
 
 use super::{
     Parts,
@@ -21,6 +21,7 @@ use crate::{
     lease::{Fence, TermEnd},
     protocol::{Call, Change, Input, Jitter, Levels, Phase, Protocol, Reply, Step},
     store::{DynSession, Hints, Session, Store, StoreError},
+    sync::Notify,
     telemetry::metrics::CallOutcome,
     term::{Term, TermParts, watchdog},
 };

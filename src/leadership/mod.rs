@@ -1,6 +1,8 @@
 //! What everybody but the elector holds: whether this candidate leads, and work that runs only if it does.
 
 mod if_leader;
+#[cfg(all(test, tenure_loom))]
+mod interleavings;
 mod publisher;
 mod requests;
 mod status;
@@ -16,8 +18,6 @@ use std::{
     sync::Arc,
 };
 
-use tokio::sync::watch::Receiver;
-
 pub use self::{
     if_leader::{IfLeader, LeaderOnlyError},
     status::{LastError, Leader, Status},
@@ -29,6 +29,7 @@ pub(crate) use self::{publisher::Publisher, requests::Requests};
 use crate::{
     lease::{ElectionName, Fence, Identity, InvalidValue, Payload},
     protocol::Phase,
+    sync::watch::Receiver,
     telemetry::{Telemetry, metrics::RequestOutcome},
     term::{InFlight, Term, TermGuard},
 };

@@ -2,13 +2,12 @@
 
 use std::sync::{Arc, Weak};
 
-use tokio::sync::watch;
-
 use super::{LastError, Leader, Leadership, Phase, Requests, Status, status::Observation};
 use crate::{
     clock::Clock,
     instant::Instant,
     lease::{Lease, TermEnd},
+    sync::watch,
     telemetry::Telemetry,
     term::Term,
 };

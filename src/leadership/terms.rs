@@ -1,9 +1,7 @@
 //! One term after the other.
 
-use tokio::sync::watch;
-
 use super::{Phase, Status};
-use crate::{lease::Fence, term::Term};
+use crate::{lease::Fence, sync::watch, term::Term};
 
 /// The terms of this candidate, one after the other. Made by [`Leadership::terms`](super::Leadership::terms).
 #[derive(Debug)]

@@ -3,7 +3,6 @@
 use std::{cell::Cell, future::pending, task::Poll, time::Duration};
 
 use futures::FutureExt;
-use tokio::sync::Notify;
 use tokio_test::task::spawn;
 
 use super::{requests::Requested, *};
@@ -11,6 +10,7 @@ use crate::{
     clock::{Clock, ManualClock},
     lease::{Lease, TermEnd, Version},
     store::StoreError,
+    sync::Notify,
     term::tests::{telemetry, term_on},
 };
 

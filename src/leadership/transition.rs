@@ -7,10 +7,9 @@ use std::{
 };
 
 use futures::{Stream, StreamExt, stream, stream::BoxStream};
-use tokio::sync::watch;
 
 use super::{Leader, Phase, Status};
-use crate::{lease::TermEnd, term::Term};
+use crate::{lease::TermEnd, sync::watch, term::Term};
 
 /// A change in an election, as one candidate sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]

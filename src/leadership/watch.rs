@@ -1,8 +1,7 @@
 //! Being woken when a status changes.
 
-use tokio::sync::watch;
-
 use super::{Status, Stopped, wait_for};
+use crate::sync::watch;
 
 /// Wakes when an election's [`Status`] changes. Made by [`Leadership::watch`](super::Leadership::watch).
 ///

@@ -1,9 +1,12 @@
 //! How the watchdog's thread waits for an instant, and is woken from elsewhere.
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(all(test, tenure_loom))]
+pub(super) use self::modelled::Alarm;
+
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(all(test, tenure_loom))))]
 pub(super) use self::timerfd::Alarm;
 
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[cfg(not(any(target_os = "linux", target_os = "android", all(test, tenure_loom))))]
 pub(super) use self::condvar::Alarm;
 
 /// A timer on the clock that the deadlines stand on. It is accurate to a tenth of a millisecond, and it fires when the
@@ -110,6 +113,60 @@ mod condvar {
         /// Ends the current wait, or the next one.
         pub(crate) fn poke(&self) {
             *self.poked.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            self.changed.notify_one();
+        }
+    }
+}
+
+/// A timer that loom knows, on a time that a test lets pass.
+#[cfg(all(test, tenure_loom))]
+mod modelled {
+    use std::io;
+
+    use loom::sync::{Condvar, Mutex};
+
+    use crate::instant::Instant;
+
+    #[derive(Debug, Default)]
+    pub(crate) struct Alarm {
+        state: Mutex<State>,
+        changed: Condvar,
+    }
+
+    #[derive(Debug)]
+    struct State {
+        now: Instant,
+        poked: bool,
+    }
+
+    impl Default for State {
+        fn default() -> Self {
+            Self { now: Instant::ORIGIN, poked: false }
+        }
+    }
+
+    impl Alarm {
+        pub(crate) fn new() -> io::Result<Self> {
+            Ok(Self::default())
+        }
+
+        pub(crate) fn wait(&self, until: Option<Instant>) -> io::Result<()> {
+            let mut state = self.state.lock().unwrap();
+            while !state.poked && until.is_none_or(|until| state.now < until) {
+                state = self.changed.wait(state).unwrap();
+            }
+            state.poked = false;
+            Ok(())
+        }
+
+        pub(crate) fn poke(&self) {
+            self.state.lock().unwrap().poked = true;
+            self.changed.notify_one();
+        }
+
+        /// It is `now`, which is when the timer fires if that was waited for.
+        pub(crate) fn pass(&self, now: Instant) {
+            self.state.lock().unwrap().now = now;
             self.changed.notify_one();
         }
     }

@@ -1,17 +1,16 @@
 //! The state of one term: one word that says until when it lasts, and two counts that say who is still working.
 
-use std::{
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    clock::Clock,
+    instant::Instant,
+    lease::TermEnd,
     sync::{
-        Arc,
+        CancellationToken, Notify,
         atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst},
     },
-    time::Duration,
 };
-
-use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
-
-use crate::{clock::Clock, instant::Instant, lease::TermEnd};
 
 /// The two things that happen to every term, in this order or at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 mod alarm;
 mod cell;
 mod guard;
+#[cfg(all(test, tenure_loom))]
+pub(crate) mod interleavings;
 mod leader_only;
 mod overrun;
 #[cfg(test)]
@@ -21,8 +23,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::{sync::Notify, task::JoinHandle};
-use tokio_util::sync::CancellationToken;
+use tokio::task::JoinHandle;
 use tracing::Span;
 
 use self::cell::Cell;
@@ -37,6 +38,7 @@ use crate::{
     clock::Clock,
     instant::Instant,
     lease::{ElectionName, Fence, Identity, TermEnd},
+    sync::{CancellationToken, Notify},
     telemetry::Telemetry,
 };
 

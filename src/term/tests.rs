@@ -14,7 +14,7 @@ use tokio_test::task::spawn;
 use super::*;
 use crate::clock::ManualClock;
 
-const LASTS: Duration = Duration::from_secs(10);
+pub(super) const LASTS: Duration = Duration::from_secs(10);
 
 /// A ready term that lasts ten seconds, the hand that moves its clock, and what wakes its elector.
 pub(crate) fn term() -> (Term, ManualClock, Arc<Notify>) {

@@ -9,13 +9,12 @@ use std::{
 };
 
 use pin_project_lite::pin_project;
-use tokio::sync::futures::OwnedNotified;
 
 use super::{
     Term, TermEnded,
     cell::{Cell, Moment},
 };
-use crate::lease::TermEnd;
+use crate::{lease::TermEnd, sync::OwnedNotified};
 
 pin_project! {
     /// Wakes the task that polls a piece of work when the term under it is over. One belongs to each piece of work, is

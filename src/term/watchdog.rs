@@ -7,18 +7,23 @@ use std::{
     collections::HashMap,
     fmt, io,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, PoisonError, Weak},
     thread,
     time::Duration,
 };
 
-use tokio::{runtime::Handle, sync::Notify, task::AbortHandle};
+use tokio::{runtime::Handle, task::AbortHandle};
 
 use super::{Inner, Overran, Overrun, Term, alarm::Alarm};
-use crate::{clock::Clock, instant::Instant, lease::TermEnd};
+use crate::{
+    clock::Clock,
+    instant::Instant,
+    lease::TermEnd,
+    sync::{
+        Mutex, MutexGuard, Notify,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 /// Starts the watchdog, if it is not running yet. Who can't have one must not contend.
 pub(crate) fn ensure_started(clock: &Clock) -> io::Result<()> {
@@ -135,7 +140,7 @@ enum Finding {
 }
 
 impl Entry {
-    fn look(&self, now: impl FnOnce() -> Instant) -> Finding {
+    fn look(&self) -> Finding {
         let Some(term) = self.term.upgrade().map(Term) else { return Finding::Done };
         let Some(reason) = term.end() else { return Finding::Wait(term.deadline()) };
         if !self.is_announced.swap(true, Ordering::SeqCst) {
@@ -149,7 +154,7 @@ impl Entry {
         };
         match guards {
             0 => Finding::Done,
-            guards if lease_until <= now() => Finding::Overran(guards),
+            guards if lease_until <= term.cell().clock().now() => Finding::Overran(guards),
             _ => Finding::Wait(lease_until),
         }
     }
@@ -208,8 +213,9 @@ struct Watched {
 }
 
 impl Watchdog {
+    #[allow(unused_qualifications)] // not the one that loom explores: it outlives every exploration
     fn of_this_process() -> io::Result<Arc<Self>> {
-        static WATCHDOG: Mutex<Option<Arc<Watchdog>>> = Mutex::new(None);
+        static WATCHDOG: std::sync::Mutex<Option<Arc<Watchdog>>> = std::sync::Mutex::new(None);
 
         let mut running = WATCHDOG.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(watchdog) = &*running {
@@ -223,14 +229,7 @@ impl Watchdog {
 
     fn run(&self) {
         loop {
-            let Findings { over, overran, next } = self.look();
-            // A publication is quick, while thousands may wait for an announcement: first all of the one kind.
-            over.iter().for_each(|entry| entry.publish());
-            over.iter().for_each(|entry| entry.announce());
-            overran.iter().for_each(|(entry, guards)| entry.overran(*guards));
-            // Whoever was told of an end may have dropped guards meanwhile.
-            let next = if over.is_empty() { next } else { Some(Instant::ORIGIN) };
-            drop((over, overran));
+            let next = self.attend();
             if self.alarm.wait(next).is_err() {
                 // No known way leads here. The clock decides anyway, so waking far too often does no harm.
                 thread::sleep(Duration::from_millis(1));
@@ -238,12 +237,23 @@ impl Watchdog {
         }
     }
 
+    /// Does what is to be done now, and returns when to look again.
+    fn attend(&self) -> Option<Instant> {
+        let Findings { over, overran, next } = self.look();
+        // A publication is quick, while thousands may wait for an announcement: first all of the one kind.
+        over.iter().for_each(|entry| entry.publish());
+        over.iter().for_each(|entry| entry.announce());
+        overran.iter().for_each(|(entry, guards)| entry.overran(*guards));
+        // Whoever was told of an end may have dropped guards meanwhile.
+        if over.is_empty() { next } else { Some(Instant::ORIGIN) }
+    }
+
     /// Looks at all terms: what is to be done about them, and when to look again. Renewals have moved deadlines since the
     /// last look without saying so; looking at all of them is rare for that very reason.
     fn look(&self) -> Findings {
         let mut found = Findings::default();
         let mut watched = self.lock();
-        watched.entries.retain(|_, entry| match entry.look(|| Clock::system().now()) {
+        watched.entries.retain(|_, entry| match entry.look() {
             Finding::Wait(until) => {
                 found.next = Some(found.next.map_or(until, |next| next.min(until)));
                 true
@@ -297,7 +307,7 @@ impl Watchdog {
 
 async fn watch_in_task(entry: Arc<Entry>, clock: Clock, moved: Arc<Notify>) {
     loop {
-        let until = match entry.look(|| clock.now()) {
+        let until = match entry.look() {
             Finding::Wait(until) => until,
             Finding::Over => {
                 entry.publish();
@@ -314,5 +324,7 @@ async fn watch_in_task(entry: Arc<Entry>, clock: Clock, moved: Arc<Notify>) {
     }
 }
 
+#[cfg(all(test, tenure_loom))]
+mod interleavings;
 #[cfg(test)]
 mod tests;

@@ -6,13 +6,12 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::Notify;
-
 use crate::{
     clock::Clock,
     leadership::{Leader, Leadership, Publisher, Requests},
     lease::{ElectionName, Fence, Identity, Payload, TermEnd},
     protocol::Phase,
+    sync::Notify,
     telemetry::Telemetry,
     term::{Term, TermParts},
 };

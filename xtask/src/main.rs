@@ -3,6 +3,7 @@
 mod bench;
 mod cargo;
 mod conformance;
+mod interleavings;
 mod servers;
 mod simulate;
 mod steps;
@@ -30,8 +31,13 @@ impl Failure {
     }
 }
 
-const COMMANDS: &[Command] =
-    &[test::COMMAND, conformance::COMMAND, bench::COMMAND, simulate::COMMAND];
+const COMMANDS: &[Command] = &[
+    test::COMMAND,
+    conformance::COMMAND,
+    interleavings::COMMAND,
+    bench::COMMAND,
+    simulate::COMMAND,
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

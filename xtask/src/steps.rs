@@ -65,6 +65,11 @@ impl Steps {
         outcome
     }
 
+    /// How many tests have passed.
+    pub(crate) fn passed(&self) -> u64 {
+        self.tests.map_or(0, |tests| tests.passed)
+    }
+
     /// Prints how each step went and, last, how many tests passed and failed.
     pub(crate) fn print_summary(&self) {
         for done in &self.done {
