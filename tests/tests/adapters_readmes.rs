@@ -16,7 +16,7 @@ fn options(source: &str) -> Vec<&str> {
         let takes_self = takes_self || signature.contains("        self,\n");
         let gives_builder = ["-> Self", "-> LeaderOnlyLayer<", "-> RequireFence<"];
         let gives_builder = gives_builder.iter().any(|builder| signature.contains(builder));
-        (takes_self && gives_builder).then(|| &signature[..signature.find(['(', '<']).unwrap()])
+        signature.split(['(', '<']).next().filter(|_| takes_self && gives_builder)
     });
     options.collect()
 }
