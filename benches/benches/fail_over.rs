@@ -14,7 +14,7 @@ use std::{
 };
 
 use tenure::{Candidacy, DynStore, ElectionName, Elector};
-use tenure_benches::Failure;
+use tenure_benches::{Failure, Times};
 use tenure_config::connect;
 use tenure_testbed::Postgres;
 
@@ -102,30 +102,21 @@ async fn measure(name: &str, url: &str) -> Result<bool, Failure> {
     })
     .await?;
 
-    let mut excess: Vec<_> = killed.iter().map(|run| run.took.saturating_sub(run.left)).collect();
-    let mut kills: Vec<_> = killed.iter().map(|run| run.took).collect();
-    let mut hand_overs: Vec<_> = handed_over.iter().map(|run| run.took).collect();
+    let excess: Times = killed.iter().map(|run| run.took.saturating_sub(run.left)).collect();
+    let kills: Times = killed.iter().map(|run| run.took).collect();
+    let hand_overs: Times = handed_over.iter().map(|run| run.took).collect();
     let period =
         Elector::builder("bench", store).lease_duration(LEASE).build()?.timing().retry_period();
     // A look is due within a retry period and a fifth, and a look and an acquire take their time.
     let hand_over_limit = period.mul_f64(1.2) + KILL_SLACK;
     let mut kept = true;
     for (what, times, median_limit, max_limit) in [
-        ("SIGKILL to the next leader", &mut kills, LEASE, KILL_LIMIT),
-        ("  beyond what was left of the lease", &mut excess, KILL_SLACK, LEASE),
-        ("hand-over to the next leader", &mut hand_overs, period, hand_over_limit),
+        ("SIGKILL to the next leader", &kills, LEASE, KILL_LIMIT),
+        ("  beyond what was left of the lease", &excess, KILL_SLACK, LEASE),
+        ("hand-over to the next leader", &hand_overs, period, hand_over_limit),
     ] {
-        times.sort();
-        let (median, max) = (times[times.len() / 2], times[times.len() - 1]);
-        println!(
-            "{name:<11} {what:<36} min {:>5} median {:>5} max {:>5} ms (at most {} and {})",
-            times[0].as_millis(),
-            median.as_millis(),
-            max.as_millis(),
-            median_limit.as_millis(),
-            max_limit.as_millis()
-        );
-        kept &= median <= median_limit && max <= max_limit;
+        println!("{name:<11} {what:<36} {times} (at most {median_limit:?} and {max_limit:?})");
+        kept &= times.median() <= median_limit && times.max() <= max_limit;
     }
     Ok(kept)
 }

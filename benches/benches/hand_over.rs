@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::json;
 use tenure::{Candidacy, DynStore, Elector, Store, store::WithoutHints};
-use tenure_benches::Failure;
+use tenure_benches::{Failure, Times};
 use tenure_config::StoreConfig;
 use tenure_testbed::{Nats, PgBouncer, Postgres};
 use tokio::{
@@ -52,23 +52,16 @@ async fn compare(name: &str, store: DynStore) -> Result<bool, Failure> {
     let hinted = hand_overs(&format!("{name} with hints"), &store).await?;
     let polled = hand_overs(&format!("{name} without"), &WithoutHints(store).into_dyn()).await?;
     for (how, times) in [("with hints", &hinted), ("without", &polled)] {
-        let millis = |at: usize| times[at].as_secs_f64() * 1e3;
-        println!(
-            "{name:<20} {how:<11} min {:>6.1}  median {:>6.1}  max {:>6.1} ms",
-            millis(0),
-            millis(times.len() / 2),
-            millis(times.len() - 1)
-        );
+        println!("{name:<20} {how:<11} {times}");
     }
-    let median = hinted[RUNS / 2];
-    let ratio = median.as_secs_f64() / polled[RUNS / 2].as_secs_f64();
+    let (median, ratio) = (hinted.median(), hinted.ratio(&polled));
     let verdict = if median < LIMIT { "kept" } else { "MISSED" };
     println!("{name:<20} {ratio:>9.3} of what it takes without; limit {LIMIT:?}: {verdict}");
     Ok(median < LIMIT)
 }
 
-/// Two candidates that hand over to each other; how long each hand-over took, sorted.
-async fn hand_overs(election: &str, store: &DynStore) -> Result<Vec<Duration>, Failure> {
+/// Two candidates that hand over to each other; how long each hand-over took.
+async fn hand_overs(election: &str, store: &DynStore) -> Result<Times, Failure> {
     let candidate = || -> Result<Candidacy, Failure> {
         let builder = Elector::builder(election, store.clone()).lease_duration(LEASE);
         Ok(builder.resign_pause(PAUSE).build()?.spawn())
@@ -101,6 +94,5 @@ async fn hand_overs(election: &str, store: &DynStore) -> Result<Vec<Duration>, F
     }
     leader.shutdown().await?;
     follower.shutdown().await?;
-    times.sort();
-    Ok(times)
+    Ok(times.into_iter().collect())
 }

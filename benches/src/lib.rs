@@ -4,11 +4,19 @@
 // Timing the clock is what a bench is for.
 #![allow(clippy::disallowed_methods)]
 
+mod noted;
+mod times;
+
 use std::{
     fmt,
     hint::black_box,
     process::ExitCode,
     time::{Duration, Instant},
+};
+
+pub use self::{
+    noted::{NotedSession, NotedStore},
+    times::Times,
 };
 
 /// Why a bench could not be run.

@@ -5,12 +5,13 @@ use crate::{Command, Failure, cargo, servers, steps::Steps};
 pub(crate) const COMMAND: Command = Command {
     name: "bench",
     usage: "bench",
-    about: "cost of checks and of the tower layer, fail-over and hand-over times; fails where a limit is missed",
+    about: "cost of checks and of the layers, a term's edges, fail-over and hand-over times; fails where a limit is missed",
     run,
 };
 
 /// Each exits with a failure if it misses a limit.
-const BENCHES: [&str; 4] = ["checks", "requests", "fail_over", "hand_over"];
+const BENCHES: [&str; 7] =
+    ["checks", "requests", "frameworks", "actors", "waiters", "fail_over", "hand_over"];
 
 fn run(arguments: &[String]) -> Result<(), Failure> {
     if !arguments.is_empty() {
