@@ -27,7 +27,10 @@ pub(crate) struct Participant {
     pub(crate) is_running: bool,
     pub(crate) eligible: bool,
     pub(crate) is_stopping: bool,
-    pub(crate) resigned_at: Option<Moment>,
+    /// It was told to resign, and does not follow again yet.
+    pub(crate) is_resigning: bool,
+    /// It does not contend before this.
+    pub(crate) pauses_until: Moment,
     /// When another process takes its place, once it has stopped.
     pub(crate) back_after: Option<Duration>,
     /// Nothing of it runs before this.
@@ -106,7 +109,8 @@ impl Participant {
             is_running: true,
             eligible: candidate.eligible,
             is_stopping: false,
-            resigned_at: None,
+            is_resigning: false,
+            pauses_until: Moment::START,
             back_after: None,
             frozen_until: Moment::START,
             outstanding: None,
@@ -158,6 +162,13 @@ impl Participant {
     pub(crate) fn is_able(&self) -> bool {
         let stuck = self.term.as_ref().is_some_and(|term| term.forever > 0);
         self.is_running && self.eligible && !self.is_stopping && !stuck
+    }
+
+    /// The pause after a resignation begins when it follows again.
+    pub(crate) fn follows(&mut self, at: Moment) {
+        if std::mem::take(&mut self.is_resigning) {
+            self.pauses_until = self.clock.reaches(self.now(at) + self.timing.resign_pause());
+        }
     }
 
     pub(crate) fn saw(&mut self, lease: Option<&Lease>) {

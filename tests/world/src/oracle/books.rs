@@ -35,6 +35,8 @@ pub(super) struct Books {
     in_flight: usize,
     /// What its own clock showed when the store last wrote for it, and under which fence.
     confirmed: Option<(Fence, Instant)>,
+    /// When it was given the lease, in true time.
+    acquired_at: Moment,
     /// The term that its outstanding renewal names.
     renewing: Option<Fence>,
 }
@@ -46,6 +48,7 @@ struct Term {
     /// Somebody asked for a hand-over: until when its work may take.
     drains_until: Option<Instant>,
     resigned: bool,
+    is_cancelled: bool,
     is_lost: bool,
     /// It began when all was well.
     must_stay: bool,
@@ -76,6 +79,7 @@ impl Books {
             guarded: None,
             in_flight: 0,
             confirmed: None,
+            acquired_at: Moment::START,
             renewing: None,
         }
     }
@@ -98,6 +102,9 @@ impl Books {
 
     /// The store has written for it.
     pub(super) fn confirm(&mut self, fence: Fence, at: Moment) {
+        if self.confirmed.is_none_or(|(confirmed, _)| confirmed != fence) {
+            self.acquired_at = at;
+        }
         self.confirmed = Some((fence, self.clock.shows(at)));
     }
 
@@ -105,7 +112,7 @@ impl Books {
         &mut self,
         at: Moment,
         what: &What,
-        is_settled: bool,
+        settled_at: Option<Moment>,
     ) -> Result<(), Finding> {
         let now = self.clock.shows(at);
         match *what {
@@ -127,9 +134,14 @@ impl Books {
                 // Nobody can publish in time whose thread is not run.
                 let is_late = now >= deadline && self.resumed_at != Some(at);
                 require(!is_late, StartsInTime, || format!("{fence} begins after its deadline"))?;
-                return self.started(now, fence, deadline, is_settled);
+                return self.started(now, fence, deadline, settled_at);
             }
             What::Extended { deadline } => return self.extended(now, deadline),
+            What::Cancelled(_) => {
+                if let Some(term) = &mut self.term {
+                    term.is_cancelled = true;
+                }
+            }
             What::Ended(reason) => return self.ended(now, reason),
             What::GuardTaken(_) => {
                 self.guards += 1;
@@ -140,7 +152,6 @@ impl Books {
             What::WorkDone => self.in_flight = self.in_flight.saturating_sub(1),
             What::Polled { fence } => return self.polled(now, fence),
             What::Joined
-            | What::Cancelled(_)
             | What::Frozen(_)
             | What::Executed { .. }
             | What::StillHeld(_)
@@ -217,7 +228,7 @@ impl Books {
         now: Instant,
         fence: Fence,
         deadline: Instant,
-        is_settled: bool,
+        settled_at: Option<Moment>,
     ) -> Result<(), Finding> {
         require(self.term.is_none(), OverIsOver, || "its last term is not over".to_owned())?;
         require(self.guards == 0, NoTermOverGuards, || {
@@ -235,8 +246,10 @@ impl Books {
             deadline,
             drains_until: None,
             resigned: false,
+            is_cancelled: false,
             is_lost: false,
-            must_stay: is_settled,
+            // What happened to the record before that may still cost it.
+            must_stay: settled_at.is_some_and(|settled| self.acquired_at > settled),
         });
         self.deadline_is_proven(fence, deadline)
     }
@@ -269,7 +282,7 @@ impl Books {
         let Some(term) = self.term.take() else {
             return Err((EndsAreProven, "there was no term".to_owned()));
         };
-        let Term { fence, deadline, drains_until, resigned, is_lost, must_stay } = term;
+        let Term { fence, deadline, drains_until, resigned, is_lost, must_stay, .. } = term;
         if std::mem::take(&mut self.is_resigning) {
             self.paused_until = self.paused_until.max(now + self.timing.resign_pause());
         }
@@ -302,7 +315,10 @@ impl Books {
     /// As soon as it has had time to publish what it was told.
     fn heeds_proof(&self) -> Result<(), Finding> {
         let ignored = self.term.as_ref().filter(|term| term.is_lost && !self.is_preempted);
-        require(ignored.is_none(), ProofIsHeeded, || "its term was proven lost".to_owned())
+        require(ignored.is_none(), ProofIsHeeded, || "its term was proven lost".to_owned())?;
+        let asked = self.term.as_ref().filter(|term| term.resigned || self.shutdown.is_some());
+        let goes_on = asked.filter(|term| !term.is_cancelled && !self.is_preempted);
+        require(goes_on.is_none(), LeadersAreWilling, || "it was asked to hand over".to_owned())
     }
 
     /// How long its term lasts from here on, if nobody extends it.

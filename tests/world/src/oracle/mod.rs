@@ -31,6 +31,7 @@ pub struct Oracle {
     begun: Vec<Fence>,
     /// Faults have ceased: when somebody leads at the latest.
     leads_by: Option<Moment>,
+    settled_at: Option<Moment>,
     was_led: bool,
     violation: Option<Violation>,
 }
@@ -45,6 +46,7 @@ impl Oracle {
             replay: Replay::new(kind),
             begun: Vec::new(),
             leads_by: None,
+            settled_at: None,
             was_led: false,
             violation: None,
         }
@@ -78,14 +80,15 @@ impl Oracle {
         self.leadership_is_in_time(*at);
         if let What::Settled { leads_by } = what {
             self.leads_by = Some(*leads_by);
+            self.settled_at = Some(*at);
             self.was_led = self.live(*at).is_some();
         }
         let Some(who) = *who else { return };
-        let is_settled = self.leads_by.is_some();
+        let settled_at = self.settled_at;
         let Some(books) = self.books.get_mut(who.slot).filter(|books| books.who == who) else {
             return;
         };
-        let found = books.observe(*at, what, is_settled);
+        let found = books.observe(*at, what, settled_at);
         self.judge(*at, Some(who), found);
         match what {
             What::Started { fence, .. } => {

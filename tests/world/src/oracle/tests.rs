@@ -394,3 +394,14 @@ fn an_elector_that_goes_round_in_circles_is_found() {
     history.oracle.spins(ms(1), who(0));
     history.violates(NoHotLoop);
 }
+
+#[test]
+fn going_on_as_if_nobody_had_asked_for_a_hand_over_is_found() {
+    for wish in [Wish::Resign, Wish::Eligible(false), Wish::Shutdown(Duration::MAX)] {
+        let mut history = History::new();
+        let fence = history.lead(0, 0);
+        history.tell(1, 0, What::Asked(wish));
+        history.tell(2, 0, What::Polled { fence });
+        history.violates(LeadersAreWilling);
+    }
+}

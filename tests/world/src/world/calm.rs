@@ -122,20 +122,17 @@ impl World<'_> {
             let extra = u32::from(is_placed_first) + u32::from(is_watched_first);
             printed + longer + (first_look + longest) * extra
         };
-        let bound = able().map(|participant| of(&participant.timing)).max().unwrap_or_default();
-        let pauses = |participant: &Participant| {
-            let timing = participant.timing;
-            let most = timing.resign_pause() + timing.shutdown_bound() + longest;
-            participant.resigned_at.is_some_and(|at| now.since(at) < most)
+        let in_time = |participant: &Participant| {
+            let timing = &participant.timing;
+            let still_resigns = participant.is_resigning || participant.mailbox.resign;
+            let until_it_follows = timing.resign_pause() + timing.shutdown_bound();
+            let pause = if still_resigns { until_it_follows } else { Duration::ZERO };
+            of(timing) + pause.max(participant.pauses_until.since(now))
         };
-        let pause = if able().all(pauses) {
-            let most = able().map(|p| p.timing.resign_pause() + p.timing.shutdown_bound());
-            most.max().unwrap_or_default()
-        } else {
-            Duration::ZERO
-        };
+        // Whoever is ready first takes the lease, if nobody else has it.
+        let bound = able().map(in_time).min().unwrap_or_default();
         let printed_ppm = 500;
         let beyond = self.script.max_ppm.max(printed_ppm) - printed_ppm;
-        (bound + pause).mul_f64(1.0 / (1.0 - f64::from(beyond) / 1_000_000.0))
+        bound.mul_f64(1.0 / (1.0 - f64::from(beyond) / 1_000_000.0))
     }
 }

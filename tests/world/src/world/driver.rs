@@ -47,6 +47,7 @@ impl World<'_> {
             Input::Wake | Input::Reply(_) | Input::Over => None,
         };
         if let Some(wish) = wish {
+            self.participants[slot].is_resigning |= wish == Wish::Resign;
             self.emit(Some(self.participants[slot].who), What::Asked(wish));
         }
         let step = self.step(slot, input);
@@ -61,6 +62,9 @@ impl World<'_> {
         let step = participant.protocol.step(now, jitter, levels, input);
         self.steps += 1;
         let after = participant.protocol.phase();
+        if after == Phase::Following {
+            participant.follows(self.now);
+        }
         if before != after {
             self.coverage.went(before, after);
         }

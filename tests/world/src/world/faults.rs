@@ -85,7 +85,6 @@ impl World<'_> {
             Fault::Unwatched { .. } => self.participants[slot].unwatched = true,
             Fault::Crash { back_after, .. } => self.crash(slot, back_after),
             Fault::Resign { .. } => {
-                self.participants[slot].resigned_at = Some(now);
                 self.participants[slot].mailbox.resign = true;
                 self.catch_up(slot);
             }
