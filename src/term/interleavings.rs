@@ -187,6 +187,27 @@ fn the_first_poll_of_leader_only_work_is_refused_or_waited_for() {
     explore_hand_over(None, 1, leader_only, Held::hand_over_at_the_deadline);
 }
 
+/// What is cut writes once more when it is dropped.
+fn cut(held: &Held) {
+    struct WritesLast<'a>(&'a Lease);
+
+    impl Drop for WritesLast<'_> {
+        fn drop(&mut self) {
+            self.0.write();
+        }
+    }
+
+    let _ = block_on(held.term.leader_only(async {
+        let _last = WritesLast(&held.lease);
+        pending::<()>().await;
+    }));
+}
+
+#[test]
+fn what_is_cut_is_dropped_before_the_lease_is_handed_over() {
+    explore_hand_over(Some(3), 1, cut, Held::hand_over_voluntarily);
+}
+
 /// Work in flight is seen or refused, whatever guards say.
 #[test]
 fn work_is_in_flight_when_its_term_was_cancelled_or_it_is_refused() {
@@ -210,11 +231,13 @@ fn work_is_in_flight_when_its_term_was_cancelled_or_it_is_refused() {
 fn an_end_that_was_seen_is_not_taken_back_by_a_renewal() {
     explore(None, || {
         let held = held();
-        let time = held.work(|held| held.hand.suspend(LASTS));
         let user = held.clone();
-        let user = thread::spawn(move || user.term.end());
+        // Time passes on the thread of who looks: loom overlooks orders in which a third one has to come in between.
+        let user = thread::spawn(move || {
+            user.hand.suspend(LASTS);
+            user.term.end()
+        });
         let is_extended = held.term.extend(held.term.cell().clock().now() + 2 * LASTS);
-        time.join().unwrap();
         let seen = user.join().unwrap();
         assert!(!(is_extended && seen.is_some()), "extended, and yet {seen:?}");
         assert_eq!(held.term.may_finish(), is_extended);

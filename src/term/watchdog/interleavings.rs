@@ -180,6 +180,22 @@ fn a_guard_that_is_held_beyond_the_lease_is_found_whoever_ended_the_term() {
 }
 
 #[test]
+fn a_guard_that_is_held_beyond_a_lease_that_ran_out_is_found() {
+    explore(Some(3), || {
+        let watching = Watching::new();
+        let guard = watching.term.guard().unwrap();
+        let watch = watching.watch();
+        let thread = watching.run_until(|watching| watching.overran.load(Relaxed) > 0);
+        watching.pass(LASTS);
+        watching.pass(MARGIN);
+        thread.join().unwrap();
+        watching.assert_published_once();
+        assert_eq!(watching.overran.load(Relaxed), 1);
+        drop((guard, watch));
+    });
+}
+
+#[test]
 fn a_guard_that_is_held_when_the_lease_is_lost_is_found_at_once() {
     explore(Some(3), || {
         let watching = Watching::new();
