@@ -345,7 +345,15 @@ impl Protocol {
     /// Moves everything `by` nearer to the origin of the clock, so that a model checker recognises states that differ
     /// in nothing but the time of day. `by` must not be later than the earliest instant that still matters.
     #[must_use]
-    pub fn rebased(mut self, by: Duration) -> Self {
+    pub fn rebased(self, by: Duration) -> Self {
+        self.map_instants(|instant| instant - by)
+    }
+
+    /// Puts another instant in the place of every one that is kept, so that a model checker also recognises states that
+    /// differ in nothing but by how much something is past. Which replacements make no difference is for the caller to
+    /// know.
+    #[must_use]
+    pub fn map_instants(mut self, mut map: impl FnMut(Instant) -> Instant) -> Self {
         let outstanding = self.outstanding.iter_mut().map(|call| &mut call.sent);
         let watch = self.known.watch.iter_mut().map(|watch| &mut watch.since);
         let pause = match &mut self.pause {
@@ -363,7 +371,7 @@ impl Protocol {
         };
         let common = [&mut self.not_before].into_iter().chain(&mut self.shutdown);
         for instant in outstanding.chain(watch).chain(pause).chain(common).chain(state) {
-            *instant = *instant - by;
+            *instant = map(*instant);
         }
         self
     }

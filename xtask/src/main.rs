@@ -4,6 +4,7 @@ mod bench;
 mod cargo;
 mod conformance;
 mod interleavings;
+mod model;
 mod servers;
 mod simulate;
 mod steps;
@@ -37,6 +38,7 @@ const COMMANDS: &[Command] = &[
     interleavings::COMMAND,
     bench::COMMAND,
     simulate::COMMAND,
+    model::COMMAND,
 ];
 
 fn main() -> ExitCode {
