@@ -59,6 +59,11 @@ fn test_program(message: &str) -> Option<TestProgram> {
 
 /// The names of all integration tests in the workspace, sorted.
 pub(crate) fn integration_tests() -> Result<Vec<String>, Failure> {
+    Ok(test_targets(&metadata()?))
+}
+
+/// What cargo knows about the workspace.
+fn metadata() -> Result<Value, Failure> {
     let output = cargo()
         .args(["metadata", "--no-deps", "--format-version", "1"])
         .output()
@@ -67,9 +72,8 @@ pub(crate) fn integration_tests() -> Result<Vec<String>, Failure> {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(Failure::new(format!("cargo metadata failed: {said}")));
     }
-    let metadata: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|error| Failure::new(format!("cargo metadata printed no JSON: {error}")))?;
-    Ok(test_targets(&metadata))
+    serde_json::from_slice(&output.stdout)
+        .map_err(|error| Failure::new(format!("cargo metadata printed no JSON: {error}")))
 }
 
 fn test_targets(metadata: &Value) -> Vec<String> {
@@ -87,8 +91,15 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
+/// Where cargo puts what it builds.
+pub(crate) fn target_directory() -> Result<PathBuf, Failure> {
+    let metadata = metadata()?;
+    let directory = metadata["target_directory"].as_str();
+    directory.map(PathBuf::from).ok_or_else(|| Failure::new("cargo metadata names no target"))
+}
+
 /// As told by the cargo that runs this: checkouts that share a target directory share this program as well.
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     let here = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     let here = here.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     here.parent().map_or_else(|| here.clone(), Path::to_path_buf)

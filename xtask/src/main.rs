@@ -3,6 +3,7 @@
 mod bench;
 mod cargo;
 mod conformance;
+mod fuzz;
 mod interleavings;
 mod model;
 mod servers;
@@ -39,6 +40,7 @@ const COMMANDS: &[Command] = &[
     bench::COMMAND,
     simulate::COMMAND,
     model::COMMAND,
+    fuzz::COMMAND,
 ];
 
 fn main() -> ExitCode {

@@ -77,3 +77,7 @@ pub use self::{
     store::NatsStore,
     value::ValueError,
 };
+
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub use self::value::check_value;

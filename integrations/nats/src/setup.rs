@@ -82,13 +82,25 @@ pub(crate) enum Login {
 
 /// Reads a list of URLs, without I/O. Who gives no login takes that of the first server that has one.
 pub(crate) fn servers_from_url(url: &str) -> Result<Vec<Server>, SetupError> {
-    let mut servers =
-        url.split(',').map(|url| server(url.trim())).collect::<Result<Vec<_>, _>>()?;
+    let mut servers = url
+        .split(',')
+        .map(|one| server(one.trim()).map_err(|error| unless_secret(error, url)))
+        .collect::<Result<Vec<_>, _>>()?;
     let login = servers.iter().find_map(|server| server.login.clone());
     for server in &mut servers {
         server.login = server.login.take().or_else(|| login.clone());
     }
     Ok(servers)
+}
+
+/// What stands behind a comma in a password looks like the next server.
+fn unless_secret(error: SetupError, url: &str) -> SetupError {
+    match error {
+        SetupError::Scheme { .. } if url.contains(',') && url.contains('@') => {
+            SetupError::Scheme { found: None }
+        }
+        error => error,
+    }
 }
 
 pub(crate) fn check_bucket_name(name: &str) -> Result<(), SetupError> {
@@ -228,6 +240,7 @@ mod tests {
             "nats://secret@db:99999999",
             "nats://app:secret@db/x",
             "nats://app:%ffsecret@db",
+            "nats://12,secret://@db",
         ] {
             let error = refused(url);
             let said = format!("{error} {error:?}");

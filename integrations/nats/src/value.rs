@@ -156,9 +156,45 @@ struct Value {
     added: Map<String, serde_json::Value>,
 }
 
+/// What has to hold for any bytes under a key: if they are a record at all, it survives being written, and so does what a
+/// later version has added to it. `cargo xtask fuzz` looks for bytes that break it, and a test repeats what it has found.
+#[cfg(any(test, fuzzing))]
+#[allow(clippy::unwrap_used, missing_docs, unreachable_pub)] // a test, though one that a fuzzer calls
+pub fn check_value(bytes: &[u8]) {
+    let added = |value: &[u8]| {
+        let mut value: Map<String, serde_json::Value> = serde_json::from_slice(value).unwrap();
+        value.retain(|key, _| !FIELDS.contains(&key.as_str()));
+        value
+    };
+    for stored_ms in [i64::MIN, 1_790_000_000_000, i64::MAX] {
+        let Ok(record) = Record::decode(bytes, 7, stored_ms) else { return };
+        for written in [record.settled(), record.unsettled()] {
+            assert_eq!(Record::decode(&written, 7, i64::MIN).unwrap(), record);
+            assert_eq!(added(&written), added(bytes));
+            assert_eq!(is_release(&written), record.released);
+        }
+        assert_eq!(is_release(bytes), record.released);
+    }
+}
+
+#[cfg(any(test, fuzzing))]
+const FIELDS: [&str; 8] =
+    ["tenure", "holder", "fence", "settled", "duration_us", "payload", "released", "nonce"];
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_fuzzer_has_found_is_kept_or_refused() {
+        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/nats_value");
+        let files: Vec<_> = std::fs::read_dir(corpus).unwrap().map(Result::unwrap).collect();
+        assert!((1..=80).contains(&files.len()), "{} files in {corpus}", files.len());
+        for file in files {
+            eprintln!("{}", file.path().display());
+            check_value(&std::fs::read(file.path()).unwrap());
+        }
+    }
 
     fn record() -> Record {
         Record {

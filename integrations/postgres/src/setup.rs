@@ -69,6 +69,14 @@ pub enum SetupError {
         /// How long it is.
         bytes: usize,
     },
+    /// PostgreSQL keeps schemas of such names to itself; one of them, `pg_temp`, is another one on every connection.
+    #[error(
+        "the name of the schema, {schema:?}, begins with \"pg_\", which PostgreSQL keeps to itself"
+    )]
+    ReservedSchema {
+        /// The name.
+        schema: String,
+    },
     /// The name of the schema or the table contains a NUL character.
     #[error("the name of the {what} contains a NUL character at byte {at}")]
     NulInName {
@@ -126,6 +134,15 @@ fn unknown_parameter(rest: &str) -> Option<String> {
 fn query(rest: &str) -> &str {
     let before_fragment = rest.split('#').next().unwrap_or_default();
     before_fragment.split_once('?').map_or("", |(_, query)| query)
+}
+
+/// In `pg_temp` every connection would find a table of its own, and so each candidate lead.
+pub(crate) fn check_schema(schema: &str) -> Result<(), SetupError> {
+    check_identifier("schema", schema)?;
+    if schema.starts_with("pg_") {
+        return Err(SetupError::ReservedSchema { schema: schema.to_owned() });
+    }
+    Ok(())
 }
 
 pub(crate) fn check_identifier(what: &'static str, name: &str) -> Result<(), SetupError> {
@@ -209,6 +226,18 @@ mod tests {
             let error = options_from_url(url).unwrap_err();
             let said = format!("{error} {error:?}");
             assert!(!said.contains("secret@") && !said.contains(":secret"), "{url}: {said}");
+        }
+    }
+
+    #[test]
+    fn schemas_that_are_the_servers_own_are_refused() {
+        for schema in ["pg_temp", "pg_catalog", "pg_leases"] {
+            let refused = check_schema(schema).unwrap_err();
+            assert!(matches!(refused, SetupError::ReservedSchema { .. }), "{refused}");
+        }
+        assert!(matches!(check_schema(""), Err(SetupError::EmptyName { what: "schema" })));
+        for schema in ["pg", "PG_temp", "my_pg_temp", "public"] {
+            check_schema(schema).unwrap();
         }
     }
 

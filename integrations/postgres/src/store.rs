@@ -89,7 +89,8 @@ impl PostgresStore {
     /// All candidates of an election must name the same table.
     ///
     /// # Errors
-    /// [`SetupError`] if a name is empty, has more than 63 bytes, or contains a NUL character.
+    /// [`SetupError`] if a name is empty, has more than 63 bytes, or contains a NUL character; or if the schema's begins with
+    /// `pg_`, as those of the server itself do, and `pg_temp`, which is another one on every connection.
     pub fn with_table(mut self, schema: &str, table: &str) -> Result<Self, SetupError> {
         self.table = Arc::new(Table::new(schema, table)?);
         Ok(self)

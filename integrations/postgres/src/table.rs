@@ -19,7 +19,7 @@ use crate::{
     hints::notification,
     link::{is_within, limit_ms},
     literal::{bigint, bytes, identifier, micros, text},
-    setup::{MAX_IDENTIFIER_BYTES, SetupError, check_identifier},
+    setup::{MAX_IDENTIFIER_BYTES, SetupError, check_identifier, check_schema},
 };
 
 /// What a record consists of, from the row `l`. How long it is still valid comes from two readings of the server's
@@ -54,7 +54,7 @@ impl Default for Table {
 
 impl Table {
     pub(crate) fn new(schema: &str, table: &str) -> Result<Self, SetupError> {
-        check_identifier("schema", schema)?;
+        check_schema(schema)?;
         check_identifier("table", table)?;
         Ok(Self::named(schema, table))
     }
