@@ -11,7 +11,8 @@ use tokio::time::sleep;
 
 use crate::{
     bench::{Bench, Candidate, LONG, Sess, election, won},
-    cancellation, freshness,
+    cancellation::{self, Cuts},
+    freshness,
     subject::{Subject, Unsupported},
     take_over,
 };
@@ -80,6 +81,51 @@ pub(crate) async fn a_stream_that_was_dropped_can_be_asked_for_again<S: Subject>
         wake(&bench, &mut again).await;
     }
     Ok(())
+}
+
+/// A stream is dropped while it connects or listens. Another one gives hints all the same, and calls are served as ever.
+pub(crate) async fn a_stream_may_be_dropped_at_any_point<S: Subject>(
+    bench: Bench<S>,
+) -> Result<(), Unsupported> {
+    if !bench.store.capabilities().hints {
+        return Err(Unsupported("the store gives no hints"));
+    }
+    let mut leader = bench.candidate("the leader").await;
+    let mut cuts = Cuts::default();
+    cuts.everywhere("hints", async |cut| {
+        let mut hints = leader.session.hints();
+        // Most stores give one when listening has begun.
+        let first = async {
+            tokio::select! {
+                hint = hints.next() => assert!(hint.is_some(), "nobody listens"),
+                () = sleep(A_MOMENT) => {}
+            }
+        };
+        let done = cut.apply(first).await.is_some();
+        drop(hints);
+        let term = leader.lead(LONG).await;
+        assert_eq!(leader.look().await.version, term.version);
+
+        let mut again = leader.session.hints();
+        assert!(is_heard(&mut leader, &mut again).await, "no hint comes after one was dropped");
+        done
+    })
+    .await;
+    cuts.report(1);
+    Ok(())
+}
+
+/// Whether somebody who listens hears of releases.
+async fn is_heard<Se: Session>(leader: &mut Candidate<Se>, hints: &mut Hints) -> bool {
+    for _ in 0..ATTEMPTS {
+        let term = leader.lead(LONG).await;
+        leader.release(term.fence).await;
+        tokio::select! {
+            hint = hints.next() => return hint.is_some(),
+            () = sleep(A_MOMENT) => {}
+        }
+    }
+    false
 }
 
 pub(crate) async fn all_who_listen_are_woken<S: Subject>(

@@ -110,6 +110,13 @@ pub trait Subject: Send + Sync + 'static {
         Ok(())
     }
 
+    /// In how many places, at least, a call that has to connect can be dropped before it is done. One by default: before it
+    /// is polled at all. A store that reaches its server through sockets has several for each message, and says so here,
+    /// lest an obligation be kept because there was nothing to drop.
+    fn cut_points(&self) -> usize {
+        1
+    }
+
     /// Whether new fences follow a wall clock of the store's (rule S5), so that they also rise for a candidate that has
     /// seen nothing of what was lost. They do by default.
     ///

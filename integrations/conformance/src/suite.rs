@@ -117,6 +117,8 @@ macro_rules! __with_obligations {
                 a_release_may_be_dropped_at_any_point
                 a_placing_may_be_dropped_at_any_point
                 administration_may_be_dropped_at_any_point
+                the_next_call_gets_its_own_answer
+                dropped_calls_leave_no_task_behind
             }
             versions {
                 a_column_that_was_added_is_in_nobodys_way
@@ -129,6 +131,7 @@ macro_rules! __with_obligations {
                 renewals_wake_nobody
                 releases_of_other_elections_are_no_storm
                 a_stream_that_was_dropped_can_be_asked_for_again
+                a_stream_may_be_dropped_at_any_point
                 all_who_listen_are_woken
                 a_hand_over_waits_for_no_polling_period
                 who_listens_wins_and_loses_as_others_do
@@ -142,6 +145,7 @@ macro_rules! __with_obligations {
                 renewals_pass_or_wait_as_declared
                 several_transactions_hold_one_term
                 a_transaction_that_is_dropped_holds_nothing
+                a_hold_may_be_dropped_at_any_point
                 to_depose_the_leader_breaks_no_hold
                 no_late_write_under_read_committed
                 no_late_write_under_repeatable_read

@@ -128,6 +128,10 @@ impl Subject for Database {
         store.with_database(&self.name).unwrap().with_table(TABLE).unwrap()
     }
 
+    fn cut_points(&self) -> usize {
+        4
+    }
+
     async fn bytes(&self, election: &ElectionName) -> Result<Option<Vec<u8>>, Unsupported> {
         let query = "SELECT CONCAT_WS('|', HEX(name), HEX(holder), fence, version, duration_us, released, \
                                       acquired_us, renewed_us, expires_us, HEX(payload)) \

@@ -72,6 +72,10 @@ impl Subject for Bucket {
         NatsStore::new(&self.server.url()).unwrap().with_bucket(&self.name).unwrap()
     }
 
+    fn cut_points(&self) -> usize {
+        6
+    }
+
     async fn bytes(&self, election: &ElectionName) -> Result<Option<Vec<u8>>, Unsupported> {
         let message = self.admin().await.message(&self.name, &key_of(election)).await;
         Ok(message.map(|message| message.to_string().into_bytes()))
@@ -155,6 +159,7 @@ macro_rules! suite_on {
             "time::an_expired_lease_shows_that_nothing_is_left",
             "time::what_is_left_of_a_lease_runs_down",
             // It has no transactions.
+            "hold::a_hold_may_be_dropped_at_any_point",
             "hold::a_hold_outlasts_the_lease_or_its_transaction_fails",
             "hold::a_term_is_held_while_it_drains_and_not_after_its_end",
             "hold::a_transaction_that_is_dropped_holds_nothing",

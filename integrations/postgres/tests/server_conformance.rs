@@ -120,6 +120,10 @@ impl Subject for Schema {
             .unwrap()
     }
 
+    fn cut_points(&self) -> usize {
+        4
+    }
+
     async fn bytes(&self, election: &ElectionName) -> Result<Option<Vec<u8>>, Unsupported> {
         let sql = format!("SELECT l::text FROM {} AS l WHERE name = $1", self.table());
         let row: Option<String> = sqlx::query_scalar(AssertSqlSafe(sql))

@@ -65,6 +65,10 @@ impl Subject for InAFile {
         SqliteStore::new(self.path().to_str().expect("UTF-8")).expect("a path")
     }
 
+    fn cut_points(&self) -> usize {
+        3
+    }
+
     async fn bytes(&self, election: &ElectionName) -> Result<Option<Vec<u8>>, Unsupported> {
         let columns = [
             "name",

@@ -45,6 +45,8 @@ pub(crate) enum Fault {
     DeposeReleases,
     SchemaIsCreatedAnew,
     DroppedCallsPoison,
+    DroppedCallsGoOn,
+    RepliesOutliveTheirCalls,
     FencesAreSwapped,
     AddedColumnsBreakOldSessions,
     WritesClearAddedColumns,
@@ -114,6 +116,8 @@ impl Store for BrokenStore {
             limit: Duration::from_secs(3),
             last: None,
             busy: false,
+            asked: None,
+            late: None,
             is_listening: false,
             since: None,
         }
@@ -165,6 +169,9 @@ pub(crate) struct BrokenSession {
     limit: Duration,
     last: Option<Lease>,
     busy: bool,
+    /// The record when the last call was made, and what is taken for the reply to the next one.
+    asked: Option<Lease>,
+    late: Option<Lease>,
     is_listening: bool,
     /// How many columns there were when it first looked at one.
     since: Option<usize>,
@@ -367,6 +374,14 @@ impl BrokenSession {
         if self.is(DroppedCallsPoison) && self.busy {
             return Err(StoreError::transient("the connection is in the middle of another call"));
         }
+        if self.fault == RepliesOutliveTheirCalls {
+            self.late = self.asked.take().filter(|_| self.busy);
+            self.asked = self.inner.inspect().await?;
+        }
+        if self.fault == DroppedCallsGoOn {
+            // More than end meanwhile in other tests.
+            (0..100).for_each(|_| drop(tokio::spawn(std::future::pending::<()>())));
+        }
         self.busy = true;
         yield_now().await;
         Ok(())
@@ -374,6 +389,9 @@ impl BrokenSession {
 
     fn end(&mut self, outcome: Outcome) -> Result<Outcome, StoreError> {
         self.busy = false;
+        if let Some(late) = self.late.take() {
+            return Ok(Outcome::Won(late));
+        }
         Ok(match outcome {
             Outcome::Won(lease) => {
                 self.last = Some(lease.clone());

@@ -1,5 +1,14 @@
 //! A call may be dropped at every await point. Its outcome is unknown then; the session and the record are not harmed.
 
+mod answers;
+mod cuts;
+mod tasks;
+
+pub(crate) use self::{
+    answers::the_next_call_gets_its_own_answer, cuts::Cuts,
+    tasks::dropped_calls_leave_no_task_behind,
+};
+
 use tenure::{
     Lease, Store,
     store::{Outcome, PlaceRequest, ReleaseRequest, RenewRequest, Session},
