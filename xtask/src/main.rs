@@ -6,6 +6,7 @@ mod conformance;
 mod fuzz;
 mod interleavings;
 mod model;
+mod mutants;
 mod servers;
 mod simulate;
 mod steps;
@@ -41,6 +42,7 @@ const COMMANDS: &[Command] = &[
     simulate::COMMAND,
     model::COMMAND,
     fuzz::COMMAND,
+    mutants::COMMAND,
 ];
 
 fn main() -> ExitCode {

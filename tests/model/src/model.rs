@@ -92,7 +92,7 @@ impl Election {
             Mark::Succeeded => crashes > 0 && terms > 1,
             Mark::Lost | Mark::Resigned | Mark::ShutDown => requests > 0,
             Mark::Outlived => guards,
-            Mark::GuardSlippedIn => guards && requests > 0,
+            Mark::GuardSlippedIn => guards,
             Mark::Recovered => recovers,
         }
     }
@@ -172,6 +172,11 @@ impl Election {
         }
         if candidate.is_due() {
             actions.extend(lucks(candidate, given_up).map(|luck| Action::Wake(place, luck)));
+            // A guard that was taken in time, after they were counted and before the clock was read.
+            if scope.guards && candidate.is_unaware() && candidate.guards == 0 {
+                let luck = Luck { slips: true, loses: true, ..Luck::default() };
+                actions.push(Action::Wake(place, luck));
+            }
         }
         match candidate.flight.as_ref().map(|flight| &flight.stage) {
             Some(Stage::Requested) => {

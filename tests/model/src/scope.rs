@@ -67,7 +67,7 @@ impl Scope {
     /// them.
     pub const ALL: &'static [Self] = &[
         PLAIN,
-        Self { name: "observed", expiry: Expiry::Observed, ..PLAIN },
+        Self { name: "observed", expiry: Expiry::Observed, fast_clocks: 1, ..PLAIN },
         Self { name: "clocks", fast_clocks: 1, ..PROMPT },
         Self { name: "late", strays: 1, ..PROMPT },
         Self { name: "frozen", freezes: 1, ..PROMPT },

@@ -1,0 +1,115 @@
+//! A run of a test program that ends as soon as it is clear how.
+
+// What is timed here is how long people wait, not an election.
+#![allow(clippy::disallowed_methods)]
+
+use std::{
+    fmt,
+    io::{BufRead, BufReader, Read},
+    process::{Child, Command, Stdio},
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::layer::Trial;
+use crate::Failure;
+
+/// Far more than any test program takes here without a bug.
+const LIMIT: Duration = Duration::from_secs(180);
+
+pub(super) struct Seen {
+    pub(super) verdict: Verdict,
+    pub(super) took: Duration,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Passed,
+    /// The first test that failed.
+    Failed(String),
+    /// The program ended otherwise than by its tests.
+    Died(String),
+    Hung,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Passed => f.write_str("passed"),
+            Self::Failed(test) => f.write_str(test),
+            Self::Died(how) => f.write_str(how),
+            Self::Hung => write!(f, "came to no end within {LIMIT:?}"),
+        }
+    }
+}
+
+/// Runs the program until the first test fails, with one bug awake or none.
+pub(super) fn watch(trial: &Trial, awake: Option<&str>) -> Result<Seen, Failure> {
+    let started = Instant::now();
+    let mut command = Command::new(&trial.executable);
+    command
+        .args(&trial.arguments)
+        .current_dir(&trial.directory)
+        .env_remove("TENURE_MUTANT")
+        .envs(awake.map(|name| ("TENURE_MUTANT", name)))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let failed = |error| Failure::new(format!("{trial} cannot be run: {error}"));
+    let mut child = command.spawn().map_err(failed)?;
+    let lines = child.stdout.take().map(lines_of);
+    let verdict = loop {
+        let left = LIMIT.saturating_sub(started.elapsed());
+        match lines.as_ref().map(|lines| lines.recv_timeout(left)) {
+            Some(Ok(line)) => {
+                if let Some(test) = failed_test(&line) {
+                    break Verdict::Failed(test.to_owned());
+                }
+            }
+            Some(Err(RecvTimeoutError::Timeout)) => break Verdict::Hung,
+            Some(Err(RecvTimeoutError::Disconnected)) | None => {
+                break ended(&mut child).map_err(failed)?;
+            }
+        }
+    };
+    // It may have ended by now. What it has started ends with it, as after any failure.
+    let _ = child.kill();
+    let _ = child.wait();
+    Ok(Seen { verdict, took: started.elapsed() })
+}
+
+/// A thread of its own reads, since reading has no time limit.
+fn lines_of(output: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+            if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+fn ended(child: &mut Child) -> std::io::Result<Verdict> {
+    let status = child.wait()?;
+    Ok(if status.success() { Verdict::Passed } else { Verdict::Died(status.to_string()) })
+}
+
+/// Reads `test protocol::tests::a_term_ends ... FAILED`.
+fn failed_test(line: &str) -> Option<&str> {
+    line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_test_that_failed_is_read_from_its_line() {
+        assert_eq!(failed_test("test term::tests::it ... FAILED"), Some("term::tests::it"));
+        assert_eq!(failed_test("test term::tests::it ... ok"), None);
+        assert_eq!(failed_test("test result: FAILED. 1 passed; 1 failed"), None);
+    }
+}
