@@ -39,7 +39,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
     if chosen.iter().any(|target| NEEDS_A_SERVER.contains(&target.as_str())) {
         steps.step("servers", servers::ensure_installed)?;
     }
-    let tools = cargo::root().join("target").join("tools");
+    let tools = cargo::target_directory()?.join("tools");
     steps.step("cargo-fuzz", || install(&tools))?;
     steps.program("build", cargo_fuzz(&tools, &fuzz, "build").args(asked.target))?;
     let outcomes = chosen.into_iter().map(|target| {

@@ -113,7 +113,8 @@ impl Life {
                     let drain = self.duration(input);
                     self.give(Given::ShutdownWithin { drain });
                 }
-                _ => self.give(Given::Reply(Reply::Failed)),
+                // Also if nothing was asked.
+                _ => self.answered(Reply::Failed),
             },
         }
     }
@@ -156,14 +157,23 @@ impl Life {
         let by = self.duration(input);
         // It comes before somebody notices that it is too late, or it is no answer.
         self.candidate.now = self.candidate.now + by.min(self.candidate.timing.operation_timeout());
-        let sent = self.candidate.sent();
-        let expired =
-            self.candidate.protocol.term().is_some_and(|(_, end)| self.candidate.now >= end);
         let reply = self.reply(&call, input);
+        self.answered(reply);
+    }
+
+    fn answered(&mut self, reply: Reply) {
+        let Some(call) = self.candidate.asked().cloned() else {
+            return self.give(Given::Reply(reply));
+        };
+        let sent = self.candidate.sent();
+        let end = self.candidate.protocol.term().map(|(_, deadline)| deadline);
+        let expired = end.is_some_and(|end| self.candidate.now >= end);
         let led = self.candidate.give(Given::Reply(reply.clone()));
         self.settle(&led);
         self.judge_reply(&call, &reply, &led, sent, expired);
-        self.due = self.candidate.wake.filter(|_| !led.called && !self.told.hinted);
+        // A hint that came meanwhile brings the next look forward, unless this one has failed.
+        let by_hint = self.told.hinted && matches!(reply, Reply::Inspected(_));
+        self.due = self.candidate.wake.filter(|_| !led.called && !by_hint);
     }
 
     fn reply(&mut self, call: &Call, input: &mut Input<'_>) -> Reply {

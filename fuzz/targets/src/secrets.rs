@@ -28,7 +28,8 @@ pub(crate) fn is_a_password(url: &str) -> bool {
     let behind_scheme = url.find("://").map_or(url.len(), |at| at + "://".len());
     let authority = url[behind_scheme..].find(['/', '?', '#', ',']);
     let end = authority.map_or(url.len(), |at| behind_scheme + at);
-    may_be_a_password(url) && parts(url, end).is_some_and(|(_, (login, _))| login.contains(SECRET))
+    let is_in_login = parts(url, end).is_some_and(|(_, (login, _))| login.contains(SECRET));
+    may_be_a_password(url) && is_in_login && !url[end..].contains(SECRET)
 }
 
 /// The scheme, and what stands before and behind the last `@` of the authority, which ends there at the latest.

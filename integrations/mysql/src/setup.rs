@@ -68,7 +68,7 @@ pub enum SetupError {
         most: usize,
     },
     /// The name of the database or the table has a character that MySQL does not allow there: NUL, one beyond the basic
-    /// multilingual plane, or a space at its end.
+    /// multilingual plane, or a space, a tab or a line break at its end.
     #[error("the name of the {what} has a character at byte {at} that MySQL does not allow there")]
     Character {
         /// `database` or `table`.
@@ -112,8 +112,9 @@ fn unknown_parameter(rest: &str) -> Option<String> {
     let mut names =
         query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(name, _)| name));
     let name = names.find(|name| !name.is_empty() && !PARAMETERS.contains(name))?;
-    // Behind a question mark in a password stands the rest of it.
-    Some(if query.contains('@') { String::new() } else { name.to_owned() })
+    // Behind a question mark in a password stands the rest of it, which may contain anything.
+    let may_be_secret = rest.split_once('?').is_some_and(|(_, behind)| behind.contains('@'));
+    Some(if may_be_secret { String::new() } else { name.to_owned() })
 }
 
 /// `reserved` characters are kept free behind the name.
@@ -130,7 +131,9 @@ pub(crate) fn check_identifier(
         return Err(SetupError::LongName { what, characters, most });
     }
     let refused = |character| character == '\0' || character > '\u{ffff}';
-    let trailing = name.ends_with(' ').then(|| name.len() - 1);
+    // The server's idea of a space, which has one byte.
+    let is_space = |character| matches!(character, ' ' | '\t'..='\r');
+    let trailing = name.ends_with(is_space).then(|| name.len() - 1);
     match name.find(refused).or(trailing) {
         Some(at) => Err(SetupError::Character { what, at }),
         None => Ok(()),
@@ -184,6 +187,7 @@ mod tests {
             "app:secret://db/app",
             "mysql://app:secret@db:notaport/app",
             "mysql://app:12?secret@db/app",
+            "mysql://app:12?:secret#@db/app",
             "mysql://app:secret@db/app?ssl-mode=secret2",
             "mysql://app:secret@db/app?unknown=secret2",
             "mysql://app:secret@/app",
@@ -204,7 +208,10 @@ mod tests {
         assert!(matches!(long, Err(SetupError::LongName { characters: 60, most: 59, .. })));
         assert!(matches!(check("a\0b"), Err(SetupError::Character { at: 1, .. })));
         assert!(matches!(check("a🦀"), Err(SetupError::Character { at: 1, .. })));
-        assert!(matches!(check("a "), Err(SetupError::Character { at: 1, .. })));
+        for end in [' ', '\t', '\n', '\u{b}', '\u{c}', '\r'] {
+            let refused = check(&format!("a{end}"));
+            assert!(matches!(refused, Err(SetupError::Character { at: 1, .. })), "{end:?}");
+        }
         assert!(check("a`.b; -- c").is_ok());
     }
 }

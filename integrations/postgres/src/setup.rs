@@ -127,8 +127,9 @@ fn unknown_parameter(rest: &str) -> Option<String> {
     let known =
         |name: &str| name.is_empty() || name.starts_with("options[") || PARAMETERS.contains(&name);
     let name = names.find(|name| !known(name))?;
-    // Behind a question mark in a password stands the rest of it.
-    Some(if query.contains('@') { String::new() } else { name.to_owned() })
+    // Behind a question mark in a password stands the rest of it, which may contain anything.
+    let may_be_secret = rest.split_once('?').is_some_and(|(_, behind)| behind.contains('@'));
+    Some(if may_be_secret { String::new() } else { name.to_owned() })
 }
 
 fn query(rest: &str) -> &str {
@@ -213,6 +214,7 @@ mod tests {
     fn no_error_repeats_the_password() {
         for url in [
             "postgres://app:12?secret@db/app",
+            "postgres://app:12?:secret#@db/app",
             "postgres://app:12?secret@db/app=x&more",
             "postgres://app@db/app?passwort=:secret",
             "mysql://app:secret@db/app",

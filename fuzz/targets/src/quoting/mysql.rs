@@ -76,14 +76,17 @@ fn is_too_long_for_a_file(table: &str) -> bool {
 fn is_refused_in_words([database, table]: [&str; 2], error: &SetupError) {
     let said = error.to_string();
     let characters = |name: &str| name.chars().count();
-    let refused = |c: char| c == '\0' || c > '\u{ffff}';
+    let is_refused = |name: &str| {
+        let space = [' ', '\t', '\n', '\u{b}', '\u{c}', '\r'];
+        name.contains(|c: char| c == '\0' || c > '\u{ffff}') || name.ends_with(space)
+    };
     let why = match (database, table) {
         ("", _) => "is empty",
         (database, _) if characters(database) > 64 => "64 are possible",
-        (database, _) if database.contains(refused) || database.ends_with(' ') => "not allow",
+        (database, _) if is_refused(database) => "not allow",
         (_, "") => "is empty",
         (_, table) if characters(table) > 59 => "59 are possible",
-        (_, table) if table.contains(refused) || table.ends_with(' ') => "not allow",
+        (_, table) if is_refused(table) => "not allow",
         names => panic!("{names:?} are refused: {said}"),
     };
     assert!(said.contains(why), "{database:?} {table:?}: {said}");
