@@ -2,7 +2,8 @@
 #![allow(clippy::disallowed_methods)]
 
 #[cfg(any(test, feature = "test-util"))]
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 #[cfg(any(test, feature = "test-util"))]
 use tokio::sync::Notify;
@@ -88,6 +89,14 @@ impl Clock {
         }
     }
 
+    /// What a clock on the wall showed when this one showed `at`, for people to read. Nothing is ever decided by it.
+    #[allow(clippy::disallowed_methods)] // the only reading of it, and it is only shown
+    pub(crate) fn wall_time(&self, at: Instant) -> SystemTime {
+        let (now, wall) = (self.now(), SystemTime::now());
+        let shown = wall.checked_sub(now.saturating_since(at));
+        shown.and_then(|shown| shown.checked_add(at.saturating_since(now))).unwrap_or(wall)
+    }
+
     /// Whether a test controls it. A thread can't wait for such a clock, a task can.
     pub(crate) const fn is_virtual(&self) -> bool {
         !matches!(self.0, Source::System)
@@ -142,7 +151,7 @@ impl Clock {
     /// that runtime: elsewhere tokio answers the real time.
     ///
     /// ```
-    /// use std::time::Duration;
+    /// use std::time::{Duration, SystemTime};
     /// use tenure::Clock;
     ///
     /// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?.block_on(async {
@@ -161,7 +170,7 @@ impl Clock {
     /// A clock that stands still until the [`ManualClock`] moves it.
     ///
     /// ```
-    /// use std::time::Duration;
+    /// use std::time::{Duration, SystemTime};
     /// use tenure::Clock;
     ///
     /// let (clock, hand) = Clock::manual();

@@ -80,8 +80,8 @@ pub use clock::ManualClock;
 pub use elector::{Candidacy, ConfigError, Elector, ElectorBuilder, StopError};
 pub use instant::Instant;
 pub use leadership::{
-    IfLeader, LastError, Leader, LeaderOnlyError, Leadership, Status, StatusWatch, Stopped, Terms,
-    Transition, Transitions,
+    IfLeader, LastError, Leader, LeaderOnlyError, Leadership, PastTerm, Status, StatusWatch,
+    Stopped, Terms, Transition, Transitions,
 };
 pub use lease::{
     ElectionName, Fence, Identity, InvalidValue, Lease, MAX_NAME_BYTES, MAX_PAYLOAD_BYTES, Payload,

@@ -256,6 +256,7 @@ impl Actor {
         if self.asked.is_empty() {
             let requested = self.requests.take();
             if let Some(payload) = requested.payload {
+                self.publisher.publishes(payload.clone());
                 self.payload = Published::new(payload);
             }
             self.resigning = requested.resign.max(self.resigning);

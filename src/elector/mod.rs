@@ -114,8 +114,12 @@ impl Elector {
 
     fn from_parts(parts: Parts) -> Self {
         let requests = Arc::new(Requests::default());
-        let (publisher, leadership) =
-            Publisher::new(parts.telemetry.clone(), parts.clock.clone(), &requests);
+        let (publisher, leadership) = Publisher::new(
+            parts.telemetry.clone(),
+            parts.clock.clone(),
+            parts.payload.clone(),
+            &requests,
+        );
         Self { parts, publisher, requests, leadership }
     }
 

@@ -26,7 +26,8 @@ struct Candidate {
 impl Candidate {
     fn new() -> Self {
         let (clock, hand) = Clock::manual();
-        let (publisher, leadership) = Publisher::new(telemetry(), clock.clone(), &Arc::default());
+        let (publisher, leadership) =
+            Publisher::new(telemetry(), clock.clone(), Payload::default(), &Arc::default());
         let changed = Arc::default();
         let term = term_on(&clock, 1, true, &changed);
         Self { publisher, leadership, term, hand, changed }

@@ -1,6 +1,8 @@
 //! What everybody but the elector holds: whether this candidate leads, and work that runs only if it does.
 
 mod if_leader;
+#[cfg(test)]
+mod incidents;
 #[cfg(all(test, tenure_loom))]
 mod interleavings;
 mod publisher;
@@ -20,7 +22,7 @@ use std::{
 
 pub use self::{
     if_leader::{IfLeader, LeaderOnlyError},
-    status::{LastError, Leader, Status},
+    status::{LastError, Leader, PastTerm, Status},
     terms::Terms,
     transition::{Transition, Transitions},
     watch::StatusWatch,

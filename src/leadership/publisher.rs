@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, Weak};
 
-use super::{LastError, Leader, Leadership, Phase, Requests, Status, status::Observation};
+use super::{
+    LastError, Leader, Leadership, PastTerm, Phase, Requests, Status, status::Observation,
+};
 use crate::{
     clock::Clock,
     instant::Instant,
-    lease::{Lease, TermEnd},
+    lease::{Lease, Payload, TermEnd},
     sync::watch,
     telemetry::Telemetry,
     term::Term,
@@ -26,11 +28,12 @@ impl Publisher {
     pub(crate) fn new(
         telemetry: Telemetry,
         clock: Clock,
+        payload: Payload,
         requests: &Arc<Requests>,
     ) -> (Self, Leadership) {
         let (election, identity) = (telemetry.election().clone(), telemetry.identity().clone());
-        let (status, receiver) =
-            watch::channel(Status::new(Observation::none(election, identity, clock)));
+        let nothing = Observation::none(election, identity, payload, clock);
+        let (status, receiver) = watch::channel(Status::new(nothing));
         let leadership = Leadership {
             status: receiver,
             telemetry: Arc::new(telemetry),
@@ -48,7 +51,7 @@ impl Publisher {
     /// A term has begun.
     pub(crate) fn started(&self, term: Term, leader: Leader) {
         self.update(|draft| {
-            draft.term(Some(term));
+            draft.started(term);
             draft.phase(Phase::Leading);
             draft.leader(leader);
         });
@@ -66,7 +69,7 @@ impl Publisher {
     pub(crate) fn end(&self, term: &Term, reason: TermEnd) -> TermEnd {
         let reason = term.finish(reason);
         self.update(|draft| {
-            draft.term(None);
+            draft.ended(term, reason);
             draft.phase(Phase::Relinquishing);
             let error = match reason {
                 TermEnd::Expired => Some(LastError::LeaseExpiredLocally),
@@ -91,7 +94,9 @@ impl Publisher {
             known.observed_at = Some(now);
             known.lease_until = lease_until;
             let is_new = known.leader != leader;
-            known.leader = leader;
+            if is_new {
+                known.leads(leader);
+            }
             is_new
         });
     }
@@ -122,6 +127,11 @@ impl Publisher {
 
     pub(crate) fn failed(&self, error: LastError) {
         self.update(|draft| draft.failed(error));
+    }
+
+    /// What the candidate publishes when it leads, from its next call on.
+    pub(crate) fn publishes(&self, payload: Payload) {
+        self.update(|draft| draft.known().payload = payload);
     }
 
     /// Wakes whoever watches, to judge the same status anew.
@@ -160,16 +170,20 @@ impl Herald {
 impl Drop for Publisher {
     fn drop(&mut self) {
         let term = self.status.borrow().term.clone();
-        if let Some(term) = &term {
-            term.finish(TermEnd::Shutdown);
-        }
+        let ended = term.map(|term| {
+            let reason = term.finish(TermEnd::Shutdown);
+            (term, reason)
+        });
         self.status.send_if_modified(|status| {
             let stopped_before = status.term.is_none() && status.phase == Phase::Stopped;
-            status.term = None;
-            status.phase = Phase::Stopped;
+            let mut draft = Draft { status };
+            if let Some((term, reason)) = &ended {
+                draft.ended(term, *reason);
+            }
+            draft.phase(Phase::Stopped);
             !stopped_before
         });
-        if let Some(term) = term {
+        if let Some((term, _)) = ended {
             term.announce();
         }
     }
@@ -182,8 +196,18 @@ pub(crate) struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    pub(crate) fn term(&mut self, term: Option<Term>) {
-        self.status.term = term;
+    pub(super) fn started(&mut self, term: Term) {
+        let known = self.known();
+        known.term_since = Some(known.clock.wall_time(known.clock.now()));
+        self.status.term = Some(term);
+    }
+
+    pub(super) fn ended(&mut self, term: &Term, reason: TermEnd) {
+        self.status.term = None;
+        let known = self.known();
+        if let Some(since) = known.term_since.take() {
+            known.last_term = Some(PastTerm::of(term, since, reason, &known.clock));
+        }
     }
 
     pub(crate) fn phase(&mut self, phase: Phase) {
@@ -191,11 +215,11 @@ impl Draft<'_> {
     }
 
     pub(crate) fn failed(&mut self, error: LastError) {
-        self.known().last_error = Some(error);
+        self.known().failed(error);
     }
 
     pub(crate) fn leader(&mut self, leader: Leader) {
-        self.known().leader = Some(leader);
+        self.known().leads(Some(leader));
     }
 
     fn known(&mut self) -> &mut Observation {
@@ -213,6 +237,7 @@ mod tests {
         let (publisher, leadership) = Publisher::new(
             Telemetry::new(election, identity, false),
             Clock::system(),
+            Payload::default(),
             &Arc::default(),
         );
         drop(leadership);

@@ -1,11 +1,15 @@
 //! What one candidate knows about its election, as a value.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use crate::{
     clock::Clock,
     instant::Instant,
-    lease::{ElectionName, Fence, Identity, Lease, Payload},
+    lease::{ElectionName, Fence, Identity, Lease, Payload, TermEnd},
     protocol::Phase,
     store::StoreError,
     term::Term,
@@ -29,31 +33,62 @@ pub(crate) struct Observation {
     pub(crate) election: ElectionName,
     pub(crate) identity: Identity,
     pub(crate) clock: Clock,
+    /// What this candidate publishes when it leads.
+    pub(crate) payload: Payload,
     /// Who holds the lease, as of `observed_at`.
     pub(crate) leader: Option<Leader>,
+    pub(crate) leader_since: Option<SystemTime>,
+    pub(crate) previous_leader: Option<Leader>,
+    /// When this candidate's own term began, for as long as there is one.
+    pub(crate) term_since: Option<SystemTime>,
+    pub(crate) last_term: Option<PastTerm>,
     /// When the store last answered, on `clock`.
     pub(crate) observed_at: Option<Instant>,
     /// When the lease that was seen then will have run out unless it is renewed; at the latest, since the answer took its
     /// time.
     pub(crate) lease_until: Option<Instant>,
-    pub(crate) last_error: Option<LastError>,
+    pub(crate) last_error: Option<(LastError, SystemTime)>,
     /// The highest ticket of a request to resign that has been carried out.
     pub(crate) resigns_done: u64,
 }
 
 impl Observation {
     /// Of a candidate that has not looked yet.
-    pub(crate) fn none(election: ElectionName, identity: Identity, clock: Clock) -> Self {
+    pub(crate) fn none(
+        election: ElectionName,
+        identity: Identity,
+        payload: Payload,
+        clock: Clock,
+    ) -> Self {
         Self {
             election,
             identity,
             clock,
+            payload,
             leader: None,
+            leader_since: None,
+            previous_leader: None,
+            term_since: None,
+            last_term: None,
             observed_at: None,
             lease_until: None,
             last_error: None,
             resigns_done: 0,
         }
+    }
+
+    /// Whoever holds the lease now, or nobody. A leader that publishes something else leads on.
+    pub(super) fn leads(&mut self, leader: Option<Leader>) {
+        let goes_on = |old: &Leader| leader.as_ref().is_some_and(|new| new.same_term(old));
+        if !self.leader.as_ref().is_some_and(goes_on) {
+            self.leader_since = leader.is_some().then(|| self.clock.wall_time(self.clock.now()));
+            self.previous_leader = self.leader.take().or(self.previous_leader.take());
+        }
+        self.leader = leader;
+    }
+
+    pub(super) fn failed(&mut self, error: LastError) {
+        self.last_error = Some((error, self.clock.wall_time(self.clock.now())));
     }
 }
 
@@ -99,6 +134,12 @@ impl Status {
         &self.known.identity
     }
 
+    /// What this candidate publishes when it leads.
+    #[must_use]
+    pub fn payload(&self) -> &Payload {
+        &self.known.payload
+    }
+
     /// Who held the lease when this candidate last looked; it may be this candidate itself. How long ago that was is
     /// [`observed_age`](Self::observed_age).
     #[must_use]
@@ -123,6 +164,26 @@ impl Status {
     #[must_use]
     pub fn leader_payload(&self) -> Option<&Payload> {
         self.leader().map(Leader::payload)
+    }
+
+    /// Since when the [leader](Self::leader) has been known to lead, under this fence. For people: it is what the clock on
+    /// this machine's wall showed.
+    #[must_use]
+    pub fn leader_since(&self) -> Option<SystemTime> {
+        self.known.leader_since
+    }
+
+    /// Who was known to lead before the [leader](Self::leader), or, while nobody is, who led last. It may be the same
+    /// candidate under a lower fence, and others may have led in between.
+    #[must_use]
+    pub fn previous_leader(&self) -> Option<&Leader> {
+        self.known.previous_leader.as_ref()
+    }
+
+    /// This candidate's own last term that is over, and why it is; `None` if there was none.
+    #[must_use]
+    pub fn last_term(&self) -> Option<&PastTerm> {
+        self.known.last_term.as_ref()
     }
 
     /// How long the lease that this candidate saw last runs at most unless it is renewed; after that anybody may take it.
@@ -155,7 +216,13 @@ impl Status {
     /// What went wrong last, until the next success.
     #[must_use]
     pub fn last_error(&self) -> Option<&LastError> {
-        self.known.last_error.as_ref()
+        self.known.last_error.as_ref().map(|(error, _)| error)
+    }
+
+    /// When the [last error](Self::last_error) happened, on the clock on this machine's wall, for people.
+    #[must_use]
+    pub fn last_error_at(&self) -> Option<SystemTime> {
+        self.known.last_error.as_ref().map(|&(_, at)| at)
     }
 
     fn leading_term(&self) -> Option<&Term> {
@@ -176,6 +243,8 @@ impl fmt::Debug for Status {
             .field("phase", &self.phase())
             .field("term", &self.term)
             .field("leader", &self.leader())
+            .field("previous_leader", &self.previous_leader())
+            .field("last_term", &self.last_term())
             .field("observed_age", &self.observed_age())
             .field("last_error", &self.last_error())
             .finish()
@@ -224,6 +293,49 @@ impl Leader {
     /// Whether both mean the same term, whatever they publish.
     pub(super) fn same_term(&self, other: &Self) -> bool {
         (self.fence, &self.identity) == (other.fence, &other.identity)
+    }
+}
+
+/// A term of this candidate that is over.
+///
+/// Its times are for people: they are what the clock on this machine's wall showed, and may lie days off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastTerm {
+    fence: Fence,
+    reason: TermEnd,
+    started_at: SystemTime,
+    ended_at: SystemTime,
+}
+
+impl PastTerm {
+    /// `term`, which began then, is over for this reason. A deadline ends a term whenever that is noticed.
+    pub(super) fn of(term: &Term, started_at: SystemTime, reason: TermEnd, clock: &Clock) -> Self {
+        let ended = clock.now().min(term.last_deadline());
+        Self { fence: term.fence(), reason, started_at, ended_at: clock.wall_time(ended) }
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn fence(&self) -> Fence {
+        self.fence
+    }
+
+    /// Why it is over.
+    #[must_use]
+    pub fn reason(&self) -> TermEnd {
+        self.reason
+    }
+
+    /// When this candidate was elected to it.
+    #[must_use]
+    pub fn started_at(&self) -> SystemTime {
+        self.started_at
+    }
+
+    /// When it was over.
+    #[must_use]
+    pub fn ended_at(&self) -> SystemTime {
+        self.ended_at
     }
 }
 

@@ -15,27 +15,28 @@ use crate::{
 };
 
 /// Stands in for the elector.
-struct Candidate {
-    publisher: Publisher,
-    leadership: Leadership,
+pub(super) struct Candidate {
+    pub(super) publisher: Publisher,
+    pub(super) leadership: Leadership,
     requests: Arc<Requests>,
-    clock: Clock,
-    hand: ManualClock,
-    changed: Arc<Notify>,
+    pub(super) clock: Clock,
+    pub(super) hand: ManualClock,
+    pub(super) changed: Arc<Notify>,
 }
 
-fn candidate() -> Candidate {
+pub(super) fn candidate() -> Candidate {
     let (clock, hand) = Clock::manual();
     let requests = Arc::<Requests>::default();
-    let (publisher, leadership) = Publisher::new(telemetry(), clock.clone(), &requests);
+    let (publisher, leadership) =
+        Publisher::new(telemetry(), clock.clone(), Payload::default(), &requests);
     Candidate { publisher, leadership, requests, clock, hand, changed: Arc::default() }
 }
 
 impl Candidate {
-    fn elect(&self, fence: u64, ready: bool) -> Term {
+    pub(super) fn elect(&self, fence: u64, ready: bool) -> Term {
         let term = term_on(&self.clock, fence, ready, &self.changed);
         self.publisher.update(|draft| {
-            draft.term(Some(term.clone()));
+            draft.started(term.clone());
             draft.phase(Phase::Leading);
         });
         term
@@ -44,24 +45,24 @@ impl Candidate {
     fn end(&self, term: &Term, reason: TermEnd) {
         term.finish(reason);
         self.publisher.update(|draft| {
-            draft.term(None);
+            draft.ended(term, reason);
             draft.phase(Phase::Following);
         });
         term.announce();
     }
 
-    fn observe(&self, lease: &Lease) {
+    pub(super) fn observe(&self, lease: &Lease) {
         self.publisher.observed(Some(lease), self.clock.now());
     }
 }
 
-fn held(identity: &str, fence: u64) -> Lease {
+pub(super) fn held(identity: &str, fence: u64) -> Lease {
     let holder = Some(Identity::new(identity).unwrap());
     let fence = Fence::try_from(fence).unwrap();
     Lease::new(holder, fence, Version::from(1), Duration::from_secs(15))
 }
 
-fn leader(identity: &str, fence: u64) -> Leader {
+pub(super) fn leader(identity: &str, fence: u64) -> Leader {
     Leader::of(&held(identity, fence)).unwrap()
 }
 
@@ -115,7 +116,7 @@ fn a_publisher_that_is_dropped_ends_the_term_and_says_that_all_is_over() {
     let Candidate { publisher, leadership, changed: _, clock, .. } = candidate();
     let term = term_on(&clock, 7, true, &Arc::default());
     publisher.update(|draft| {
-        draft.term(Some(term.clone()));
+        draft.started(term.clone());
         draft.phase(Phase::Leading);
     });
     let mut leading = spawn(leadership.clone().leading());

@@ -315,6 +315,10 @@ impl Term {
         self.cell().deadline()
     }
 
+    pub(crate) fn last_deadline(&self) -> Instant {
+        self.cell().last_deadline()
+    }
+
     pub(crate) fn guards(&self) -> usize {
         self.cell().guards()
     }

@@ -49,8 +49,9 @@ impl ManualLeadership {
         let identity = Identity::new("manual").expect("a name within the limits");
         let clock = Clock::system();
         let requests = Arc::new(Requests::default());
+        let telemetry = Telemetry::new(election, identity, true);
         let (publisher, leadership) =
-            Publisher::new(Telemetry::new(election, identity, true), clock.clone(), &requests);
+            Publisher::new(telemetry, clock.clone(), Payload::default(), &requests);
         Self { publisher, leadership, requests, clock, state: Mutex::default() }
     }
 
