@@ -40,7 +40,7 @@ pub use self::{
 };
 use crate::{
     clock::Clock,
-    leadership::{Leadership, Publisher, Requests},
+    leadership::{Leadership, Publisher, Requests, Telling},
     lease::{ElectionName, Identity, Payload},
     protocol::Timing,
     store::{DynStore, Store},
@@ -114,10 +114,12 @@ impl Elector {
 
     fn from_parts(parts: Parts) -> Self {
         let requests = Arc::new(Requests::default());
+        let telling = if parts.clock.is_virtual() { Telling::Here } else { Telling::Aside };
         let (publisher, leadership) = Publisher::new(
             parts.telemetry.clone(),
             parts.clock.clone(),
             parts.payload.clone(),
+            telling,
             &requests,
         );
         Self { parts, publisher, requests, leadership }

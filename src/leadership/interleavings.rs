@@ -26,8 +26,13 @@ struct Candidate {
 impl Candidate {
     fn new() -> Self {
         let (clock, hand) = Clock::manual();
-        let (publisher, leadership) =
-            Publisher::new(telemetry(), clock.clone(), Payload::default(), &Arc::default());
+        let (publisher, leadership) = Publisher::new(
+            telemetry(),
+            clock.clone(),
+            Payload::default(),
+            Telling::Here,
+            &Arc::default(),
+        );
         let changed = Arc::default();
         let term = term_on(&clock, 1, true, &changed);
         Self { publisher, leadership, term, hand, changed }

@@ -1,5 +1,6 @@
 //! What everybody but the elector holds: whether this candidate leads, and work that runs only if it does.
 
+mod crier;
 mod if_leader;
 #[cfg(test)]
 mod incidents;
@@ -20,6 +21,7 @@ use std::{
     sync::Arc,
 };
 
+pub(crate) use self::{crier::Telling, publisher::Publisher, requests::Requests};
 pub use self::{
     if_leader::{IfLeader, LeaderOnlyError},
     status::{LastError, Leader, PastTerm, Status},
@@ -27,7 +29,6 @@ pub use self::{
     transition::{Transition, Transitions},
     watch::StatusWatch,
 };
-pub(crate) use self::{publisher::Publisher, requests::Requests};
 use crate::{
     lease::{ElectionName, Fence, Identity, InvalidValue, Payload},
     protocol::Phase,
@@ -296,20 +297,22 @@ impl fmt::Debug for Leadership {
 #[non_exhaustive]
 pub struct Stopped;
 
-/// The first answer that `ask` gives to a status. Every status is asked, also the current one.
+/// The first answer that `ask` gives to a status. Every status is asked, also the current one. It is asked on loan, which
+/// keeps the elector from publishing for that long: of ten thousand copies each would take longer.
 async fn wait_for<T>(
     status: &mut Receiver<Status>,
     mut ask: impl FnMut(&Status) -> Option<T>,
 ) -> Result<T, Stopped> {
     loop {
-        let current = status.borrow_and_update().clone();
-        if let Some(answer) = ask(&current) {
-            return Ok(answer);
+        {
+            let current = status.borrow_and_update();
+            if let Some(answer) = ask(&current) {
+                return Ok(answer);
+            }
+            if current.phase() == Phase::Stopped {
+                return Err(Stopped);
+            }
         }
-        if current.phase() == Phase::Stopped {
-            return Err(Stopped);
-        }
-        drop(current);
         status.changed().await.map_err(|_| Stopped)?;
     }
 }

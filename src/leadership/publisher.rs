@@ -3,7 +3,9 @@
 use std::sync::{Arc, Weak};
 
 use super::{
-    LastError, Leader, Leadership, PastTerm, Phase, Requests, Status, status::Observation,
+    LastError, Leader, Leadership, PastTerm, Phase, Requests, Status,
+    crier::{Bell, Telling},
+    status::Observation,
 };
 use crate::{
     clock::Clock,
@@ -20,7 +22,7 @@ use crate::{
 /// Values are replaced whether or not somebody listens, so that who subscribes later reads the latest.
 #[derive(Debug)]
 pub(crate) struct Publisher {
-    status: Arc<watch::Sender<Status>>,
+    bell: Arc<Bell>,
 }
 
 impl Publisher {
@@ -29,6 +31,7 @@ impl Publisher {
         telemetry: Telemetry,
         clock: Clock,
         payload: Payload,
+        telling: Telling,
         requests: &Arc<Requests>,
     ) -> (Self, Leadership) {
         let (election, identity) = (telemetry.election().clone(), telemetry.identity().clone());
@@ -39,13 +42,28 @@ impl Publisher {
             telemetry: Arc::new(telemetry),
             requests: Arc::clone(requests),
         };
-        (Self { status: Arc::new(status) }, leadership)
+        (Self { bell: Bell::new(status, telling) }, leadership)
     }
 
     /// Changes what the candidate does and knows, all at once, and wakes whoever watches. `change` is called under the
     /// lock that readers share: it only assigns.
     pub(crate) fn update(&self, change: impl FnOnce(&mut Draft<'_>)) {
-        self.status.send_modify(|status| change(&mut Draft { status }));
+        self.write(change);
+        self.bell.ring(None);
+    }
+
+    fn write(&self, change: impl FnOnce(&mut Draft<'_>)) {
+        self.bell.write(|status| {
+            change(&mut Draft { status });
+            true
+        });
+    }
+
+    /// Changes the status, and wakes whoever watches if `change` says that it is news.
+    fn update_if(&self, change: impl FnOnce(&mut Status) -> bool) {
+        if self.bell.write(change) {
+            self.bell.ring(None);
+        }
     }
 
     /// A term has begun.
@@ -60,15 +78,15 @@ impl Publisher {
     /// Has the term admit no new work.
     pub(crate) fn cancel(&self, term: &Term, reason: TermEnd) {
         term.cancel(reason);
-        self.update(|draft| draft.phase(Phase::Draining));
-        term.announce();
+        self.write(|draft| draft.phase(Phase::Draining));
+        self.bell.ring(Some(term));
     }
 
     /// Ends the term, unless it is over already; why it is over. The order matters: the deadline goes to zero, then it is
     /// published, then those who wait are woken.
     pub(crate) fn end(&self, term: &Term, reason: TermEnd) -> TermEnd {
         let reason = term.finish(reason);
-        self.update(|draft| {
+        self.write(|draft| {
             draft.ended(term, reason);
             draft.phase(Phase::Relinquishing);
             let error = match reason {
@@ -80,7 +98,7 @@ impl Publisher {
                 draft.failed(error);
             }
         });
-        term.announce();
+        self.bell.ring(Some(term));
         reason
     }
 
@@ -89,7 +107,7 @@ impl Publisher {
         let leader = lease.and_then(Leader::of);
         let left = |lease: &Lease| lease.ttl.unwrap_or(lease.duration);
         let lease_until = lease.filter(|lease| !lease.released).map(|lease| now + left(lease));
-        self.status.send_if_modified(|status| {
+        self.update_if(|status| {
             let known = Arc::make_mut(&mut status.known);
             known.observed_at = Some(now);
             known.lease_until = lease_until;
@@ -103,7 +121,7 @@ impl Publisher {
 
     /// The store works: what went wrong last is over.
     pub(crate) fn succeeded(&self) {
-        self.status.send_if_modified(|status| {
+        self.update_if(|status| {
             let failed_before = status.known.last_error.is_some();
             if failed_before {
                 Arc::make_mut(&mut status.known).last_error = None;
@@ -115,7 +133,7 @@ impl Publisher {
     /// Where the candidate stands after a step of the protocol, and up to which ticket requests to resign have been
     /// carried out. Wakes whoever watches if either is news.
     pub(crate) fn stands(&self, phase: Phase, resigned: Option<u64>) {
-        self.status.send_if_modified(|status| {
+        self.update_if(|status| {
             let is_news = status.phase != phase || resigned.is_some();
             status.phase = phase;
             if let Some(ticket) = resigned {
@@ -136,55 +154,54 @@ impl Publisher {
 
     /// Wakes whoever watches, to judge the same status anew.
     pub(crate) fn bump(&self) {
-        self.status.send_modify(|_| {});
+        self.bell.ring(None);
     }
 
     /// What the watchdog says. It does not keep the channel open.
     pub(crate) fn herald(&self) -> Herald {
-        Herald(Arc::downgrade(&self.status))
+        Herald(Arc::downgrade(&self.bell))
     }
 }
 
 /// The watchdog's way to those who watch.
 #[derive(Debug)]
-pub(crate) struct Herald(Weak<watch::Sender<Status>>);
+pub(crate) struct Herald(Weak<Bell>);
 
 impl Herald {
     /// The same status reads differently now.
     pub(crate) fn bump(&self) {
-        self.update(|_| {});
+        if let Some(bell) = self.0.upgrade() {
+            bell.ring(None);
+        }
     }
 
     /// This many guards are held although the lease is over.
     pub(crate) fn overran(&self, guards: usize) {
-        self.update(|status| Draft { status }.failed(LastError::Overrun { guards }));
-    }
-
-    fn update(&self, change: impl FnOnce(&mut Status)) {
-        if let Some(status) = self.0.upgrade() {
-            status.send_modify(change);
+        if let Some(bell) = self.0.upgrade() {
+            bell.write(|status| {
+                Draft { status }.failed(LastError::Overrun { guards });
+                true
+            });
+            bell.ring(None);
         }
     }
 }
 
 impl Drop for Publisher {
     fn drop(&mut self) {
-        let term = self.status.borrow().term.clone();
-        let ended = term.map(|term| {
-            let reason = term.finish(TermEnd::Shutdown);
-            (term, reason)
-        });
-        self.status.send_if_modified(|status| {
+        let term = self.bell.status().borrow().term.clone();
+        let reason = term.as_ref().map(|term| term.finish(TermEnd::Shutdown));
+        let is_news = self.bell.write(|status| {
             let stopped_before = status.term.is_none() && status.phase == Phase::Stopped;
             let mut draft = Draft { status };
-            if let Some((term, reason)) = &ended {
-                draft.ended(term, *reason);
+            if let Some((term, reason)) = term.as_ref().zip(reason) {
+                draft.ended(term, reason);
             }
             draft.phase(Phase::Stopped);
             !stopped_before
         });
-        if let Some((term, _)) = ended {
-            term.announce();
+        if is_news {
+            self.bell.ring(term.as_ref());
         }
     }
 }
@@ -238,12 +255,13 @@ mod tests {
             Telemetry::new(election, identity, false),
             Clock::system(),
             Payload::default(),
+            Telling::Here,
             &Arc::default(),
         );
         drop(leadership);
         publisher.update(|draft| draft.phase(Phase::Draining));
         publisher.failed(LastError::LeaseLost);
-        let status = publisher.status.subscribe();
+        let status = publisher.bell.status().subscribe();
         assert_eq!(status.borrow().phase, Phase::Draining);
         assert!(matches!(status.borrow().last_error(), Some(LastError::LeaseLost)));
     }

@@ -28,7 +28,7 @@ pub(super) fn candidate() -> Candidate {
     let (clock, hand) = Clock::manual();
     let requests = Arc::<Requests>::default();
     let (publisher, leadership) =
-        Publisher::new(telemetry(), clock.clone(), Payload::default(), &requests);
+        Publisher::new(telemetry(), clock.clone(), Payload::default(), Telling::Here, &requests);
     Candidate { publisher, leadership, requests, clock, hand, changed: Arc::default() }
 }
 

@@ -1,6 +1,6 @@
 //! Being woken when a status changes.
 
-use super::{Status, Stopped, wait_for};
+use super::{Phase, Status, Stopped};
 use crate::sync::watch;
 
 /// Wakes when an election's [`Status`] changes. Made by [`Leadership::watch`](super::Leadership::watch).
@@ -71,6 +71,16 @@ impl StatusWatch {
         &mut self,
         mut wanted: impl FnMut(&Status) -> bool,
     ) -> Result<Status, Stopped> {
-        wait_for(&mut self.0, |status| wanted(status).then(|| status.clone())).await
+        loop {
+            // A copy: what is asked is somebody else's code.
+            let current = self.borrow_and_update();
+            if wanted(&current) {
+                return Ok(current);
+            }
+            if current.phase() == Phase::Stopped {
+                return Err(Stopped);
+            }
+            self.changed().await?;
+        }
     }
 }

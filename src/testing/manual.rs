@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     clock::Clock,
-    leadership::{Leader, Leadership, Publisher, Requests},
+    leadership::{Leader, Leadership, Publisher, Requests, Telling},
     lease::{ElectionName, Fence, Identity, Payload, TermEnd},
     protocol::Phase,
     sync::Notify,
@@ -51,7 +51,7 @@ impl ManualLeadership {
         let requests = Arc::new(Requests::default());
         let telemetry = Telemetry::new(election, identity, true);
         let (publisher, leadership) =
-            Publisher::new(telemetry, clock.clone(), Payload::default(), &requests);
+            Publisher::new(telemetry, clock.clone(), Payload::default(), Telling::Here, &requests);
         Self { publisher, leadership, requests, clock, state: Mutex::default() }
     }
 
