@@ -5,7 +5,7 @@ use crate::{Command, Failure, cargo, steps::Steps};
 pub(crate) const COMMAND: Command = Command {
     name: "model",
     usage: "model [--large] [NAME..]",
-    about: "explores every interleaving of small elections; --large: also those that take hours",
+    about: "explores every interleaving of small elections; --large: also those without a known end",
     run,
 };
 
