@@ -23,18 +23,21 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         return Err(Failure::new(format!("unknown arguments; usage: {}", COMMAND.usage)));
     }
     let mut steps = Steps::default();
-    let outcome = steps
-        .program("build", explored().arg("--no-run"))
-        .and_then(|()| {
-            let models = ["--", MODULES, "--nocapture", "--test-threads=2"];
-            steps.tests("interleavings", explored().args(models))
-        })
-        .and_then(|()| match steps.passed() {
-            0 => Err(Failure::new(format!("there is no test in a module {MODULES:?}"))),
-            _ => Ok(()),
-        });
+    let outcome = explore(&mut steps);
     steps.print_summary();
     outcome
+}
+
+/// Builds and runs all models.
+pub(crate) fn explore(steps: &mut Steps) -> Result<(), Failure> {
+    let before = steps.passed();
+    steps.program("build for interleavings", explored().arg("--no-run"))?;
+    let models = ["--", MODULES, "--nocapture", "--test-threads=2"];
+    steps.tests("interleavings", explored().args(models))?;
+    if steps.passed() == before {
+        return Err(Failure::new(format!("there is no test in a module {MODULES:?}")));
+    }
+    Ok(())
 }
 
 /// The tests of the library, in a directory of their own: the flags would have everything else compiled anew.

@@ -9,14 +9,14 @@ pub(crate) const COMMAND: Command = Command {
     run,
 };
 
-/// The program, built to be fast. Without arguments it plays what is played before a change goes in: 10,000 schedules of
-/// each campaign, always the same ones.
-pub(crate) fn program() -> std::process::Command {
-    let mut command = cargo::cargo();
-    command.args(["run", "--quiet", "--release", "--package", "tenure-simulation", "--"]);
-    command
+fn run(arguments: &[String]) -> Result<(), Failure> {
+    simulate(&mut Steps::default(), arguments)
 }
 
-fn run(arguments: &[String]) -> Result<(), Failure> {
-    Steps::default().program("simulation", program().args(arguments))
+/// Runs the program, built to be fast. Without arguments it plays what is played before a change goes in: 10,000 schedules
+/// of each campaign, always the same ones.
+pub(crate) fn simulate(steps: &mut Steps, arguments: &[String]) -> Result<(), Failure> {
+    let mut program = cargo::cargo();
+    program.args(["run", "--quiet", "--release", "--package", "tenure-simulation", "--"]);
+    steps.program("simulation", program.args(arguments))
 }

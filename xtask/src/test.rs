@@ -1,14 +1,17 @@
 //! `cargo xtask test`: everything that must hold before a change goes in.
 //!
 //! All steps but one look at the whole workspace with all features, so that they agree on the features of every dependency
-//! and share what they compile: once for clippy and docs, once for the tests.
+//! and share what they compile: once for clippy and docs, once for the tests. Then the machines that explore more than tests
+//! do, each in its small scope, and last the seeded bugs that all of them must notice.
 
-use crate::{Command, Failure, cargo, servers, steps::Steps};
+use crate::{
+    Command, Failure, cargo, interleavings, model, mutants, servers, simulate, steps::Steps,
+};
 
 pub(crate) const COMMAND: Command = Command {
     name: "test",
     usage: "test [--no-servers]",
-    about: "fmt, clippy, docs, all tests, doctests, examples as tests; installs missing servers",
+    about: "fmt, clippy, docs, all tests, examples as tests, all explorations; installs missing servers",
     run,
 };
 
@@ -68,7 +71,14 @@ fn run_steps(steps: &mut Steps, with_servers: bool, tests: &[String]) -> Result<
         on_everything("test").args(["--no-fail-fast", "--lib", "--bins"]).args(named),
     );
     let doctests = steps.tests("doctests", on_everything("test").args(["--no-fail-fast", "--doc"]));
-    ran.and(doctests)
+    // Each says something of its own, also after another has failed.
+    let explored = [
+        interleavings::explore(steps),
+        model::explore(steps, &[]),
+        simulate::simulate(steps, &[]),
+        mutants::try_all(steps, with_servers, &[]),
+    ];
+    explored.into_iter().fold(ran.and(doctests), Result::and)
 }
 
 fn on_everything(subcommand: &str) -> std::process::Command {
