@@ -107,9 +107,9 @@ impl Fleet {
     pub fn leads_after(&self, participant: usize, fence: i64) -> Seen {
         let what = format!("participant {participant} leads under a fence higher than {fence}");
         self.timeline.wait_for(&what, |entries| {
-            let live = |entry: &&Entry| matches!(entry.event, Event::Live { fence: theirs, .. } if theirs > fence);
-            let theirs = entries.iter().filter(|entry| entry.participant == participant);
-            seen(entries, theirs.filter(live).next()?.event.fence()?)
+            let live = |entry: &Entry| matches!(entry.event, Event::Live { fence: theirs, .. } if theirs > fence);
+            let theirs = |entry: &&Entry| entry.participant == participant && live(entry);
+            seen(entries, entries.iter().find(theirs)?.event.fence()?)
         })
     }
 
