@@ -121,7 +121,8 @@ where
         let (wait, roll, here) = (wait(), roll.clone(), here.clone());
         tokio::spawn(async move {
             let mut wait = Box::pin(wait);
-            poll_fn(|cx| Poll::Ready(assert!(wait.as_mut().poll(cx).is_pending()))).await;
+            let pends = poll_fn(|cx| Poll::Ready(wait.as_mut().poll(cx).is_pending())).await;
+            assert!(pends, "there is nothing to wait for");
             here.told();
             wait.await;
             roll.told();
