@@ -1,9 +1,9 @@
 //! Local time. The only file that reads a clock.
 #![allow(clippy::disallowed_methods)]
 
+use std::time::SystemTime;
 #[cfg(any(test, feature = "test-util"))]
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::{sync::Arc, time::Duration};
 
 #[cfg(any(test, feature = "test-util"))]
 use tokio::sync::Notify;
