@@ -13,6 +13,8 @@ mod called;
 #[cfg(all(test, feature = "metrics"))]
 mod counted;
 #[cfg(test)]
+mod dropped;
+#[cfg(test)]
 mod faulty;
 #[cfg(test)]
 mod hostile;
