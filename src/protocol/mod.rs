@@ -234,9 +234,11 @@ impl Protocol {
                 self.look_soon(now, jitter, lease.as_ref());
             }
             (CallKind::Renew, Reply::Renewed(outcome)) => self.renewed(now, sent, &outcome, step),
-            (CallKind::Release, Reply::Released(Outcome::Won(_))) => self.follow(now, now),
-            (CallKind::Release, Reply::Released(Outcome::Lost(_))) => {
-                self.follow(now, now + following::SPACING);
+            // Also one that was lost may show a fence that no later term of ours is to repeat.
+            (CallKind::Release, Reply::Released(outcome)) => {
+                self.known.saw(outcome.lease(), now);
+                let is_lost = matches!(outcome, Outcome::Lost(_));
+                self.follow(now, if is_lost { now + following::SPACING } else { now });
             }
             (kind, _) => self.failed(now, jitter, kind),
         }

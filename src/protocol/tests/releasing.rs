@@ -126,3 +126,16 @@ fn a_candidate_that_never_releases_leaves_its_lease_to_run_out() {
     candidate.give(Input::Shutdown);
     assert_eq!(candidate.take_changes().last(), Some(&Change::Stopped { guards: 0 }));
 }
+
+#[test]
+fn what_the_answer_to_a_release_shows_is_below_its_next_term() {
+    let mut candidate = held_back();
+    candidate.levels.guards = 0;
+    candidate.give(Input::Wake);
+    assert!(candidate.is_releasing());
+    candidate.lost(Some(lease("rival", 9, 9)));
+    candidate.advance_to_call();
+    // The store has come back as it was before.
+    candidate.inspected(Some(released(lease(ME, 1, 2))));
+    assert_eq!(candidate.acquire().floor, Some(9_i64.try_into().unwrap()));
+}
