@@ -80,4 +80,9 @@ mod tests {
         assert_eq!(late + Duration::MAX, Instant::from_nanos(u64::MAX));
         assert_eq!(Instant::from_nanos(5) - Duration::from_secs(1), Instant::ORIGIN);
     }
+
+    #[test]
+    fn an_instant_is_shown_as_the_time_since_the_origin() {
+        assert_eq!(Instant::from_nanos(1_500_000_000).to_string(), "+1.5s");
+    }
 }

@@ -62,6 +62,8 @@ mod leadership;
 mod lease;
 mod memory;
 pub mod protocol;
+#[cfg(test)]
+mod shown;
 pub mod store;
 mod sync;
 mod telemetry;

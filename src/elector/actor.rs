@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use futures::{FutureExt, StreamExt};
+use futures::{FutureExt, StreamExt, future::OptionFuture};
 use tokio::{select, task::consume_budget};
 
 use super::{
@@ -169,15 +169,7 @@ impl Actor {
     }
 
     fn answered(&mut self, call: &Call, reply: Reply) -> Step {
-        let seen = match &reply {
-            Reply::Inspected(lease) => lease.as_ref(),
-            Reply::Placed(lease) => Some(lease),
-            Reply::Acquired(outcome) | Reply::Renewed(outcome) | Reply::Released(outcome) => {
-                outcome.lease()
-            }
-            Reply::Failed => None,
-        };
-        let (seen, received) = (seen.cloned(), self.parts.clock.now());
+        let (seen, received) = (reply.lease().cloned(), self.parts.clock.now());
         self.publisher.succeeded();
         self.payload.note(call, &reply);
         let step = self.advance(Input::Reply(reply));
@@ -213,12 +205,8 @@ impl Actor {
             if let Some(input) = self.take_request() {
                 return input;
             }
-            let timer = async {
-                match wake {
-                    Some(wake) => self.parts.clock.sleep_until(wake).await,
-                    None => pending().await,
-                }
-            };
+            let timer = wake.map(|wake| self.parts.clock.sleep_until(wake));
+            let timer = OptionFuture::from(timer);
             let hint = async {
                 match &mut self.hints {
                     Some(hints) => {
@@ -238,7 +226,7 @@ impl Actor {
                     }
                     return Input::Wake;
                 }
-                () = timer => return Input::Wake,
+                Some(()) = timer => return Input::Wake,
                 hint = hint => match hint {
                     Ok(Some(())) => return Input::Hint,
                     Ok(None) => discard(self.hints.take()),

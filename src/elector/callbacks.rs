@@ -9,10 +9,14 @@ use std::{
     fmt,
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
     time::Duration,
 };
 
-use futures::{FutureExt, future::BoxFuture};
+use futures::{
+    FutureExt,
+    future::{BoxFuture, Either, select},
+};
 use tokio::{
     runtime::Handle,
     task::{AbortHandle, JoinHandle},
@@ -253,9 +257,8 @@ impl Caller {
 
 /// What the work gives, if it does so within the limit.
 async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> {
-    tokio::select! {
-        biased;
-        () = time::sleep(limit) => None,
-        done = work => Some(done),
+    match select(pin!(time::sleep(limit)), pin!(work)).await {
+        Either::Left(_) => None,
+        Either::Right((done, _)) => Some(done),
     }
 }

@@ -15,11 +15,15 @@ mod counted;
 #[cfg(test)]
 mod dropped;
 #[cfg(test)]
+mod endings;
+#[cfg(test)]
 mod faulty;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod races;
+#[cfg(test)]
+mod refusing;
 #[cfg(test)]
 mod tests;
 

@@ -130,3 +130,25 @@ impl fmt::Display for TermEnd {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_a_number_only_if_it_was_made_from_one() {
+        let (number, bytes) = (Version::from(7), Version::from_bytes(&[0xab, 1]));
+        assert_eq!((number.as_u64(), bytes.as_u64()), (Some(7), None));
+        assert_eq!(bytes.as_bytes(), [0xab, 1]);
+        assert_eq!(format!("{number:?} {bytes:?}"), "Version(7) Version([ab, 01])");
+        assert_ne!(number, bytes);
+    }
+
+    #[test]
+    fn the_end_of_a_term_is_named_by_a_word() {
+        use TermEnd::{Expired, Lost, Resigned, Shutdown};
+
+        let words = [Expired, Lost, Resigned, Shutdown].map(|end| end.to_string());
+        assert_eq!(words, ["expired", "lost", "resigned", "shutdown"]);
+    }
+}

@@ -144,4 +144,15 @@ mod tests {
         );
         assert!(ElectionName::new(&long[..254]).is_ok());
     }
+
+    #[test]
+    fn a_name_is_made_of_any_kind_of_text_and_is_text_again() {
+        let (text, name) = ("billing".to_owned(), ElectionName::new("billing").unwrap());
+        assert_eq!(ElectionName::try_from("billing").unwrap(), name);
+        assert_eq!(ElectionName::try_from(&text).unwrap(), name);
+        assert_eq!(ElectionName::try_from(text).unwrap(), name);
+        assert_eq!("billing".parse::<ElectionName>().unwrap(), name);
+        let borrowed: &str = name.as_ref();
+        assert_eq!((borrowed, name.to_string().as_str()), ("billing", "billing"));
+    }
 }

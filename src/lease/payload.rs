@@ -98,4 +98,19 @@ mod tests {
         assert!(Payload::from(vec![0; MAX_PAYLOAD_BYTES + 1]).checked().is_err());
         assert_eq!(Payload::from(""), Payload::default());
     }
+
+    #[test]
+    fn a_payload_is_made_of_text_or_bytes_and_tells_which_it_was() {
+        let (text, bytes) = (Payload::from("é".to_owned()), Payload::from(b"\xff"));
+        assert_eq!((text.as_str(), text.as_bytes()), (Some("é"), "é".as_bytes()));
+        assert_eq!((bytes.as_str(), bytes.as_bytes()), (None, &[0xff][..]));
+        assert!(Payload::default().is_empty() && !text.is_empty());
+    }
+
+    #[test]
+    fn a_short_text_is_shown_and_anything_else_is_counted() {
+        assert_eq!(format!("{:?}", Payload::from("web-1:80")), "\"web-1:80\"");
+        assert_eq!(format!("{:?}", Payload::from("x".repeat(257))), "<257 bytes>");
+        assert_eq!(format!("{:?}", Payload::from(b"\xff\xfe")), "<2 bytes>");
+    }
 }

@@ -191,12 +191,9 @@ impl Protocol {
         self.eligible && self.shutdown.is_none() && !self.is_paused(now)
     }
 
+    /// It is asked while it follows, by when a pause has its end.
     fn is_paused(&self, now: Instant) -> bool {
-        match self.pause {
-            Pause::No => false,
-            Pause::FromFollowing => true,
-            Pause::Until(until) => now < until,
-        }
+        matches!(self.pause, Pause::Until(until) if now < until)
     }
 
     fn call(&mut self, now: Instant, call: Call, step: &mut Step) {

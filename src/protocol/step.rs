@@ -89,6 +89,21 @@ pub enum Reply {
     Failed,
 }
 
+impl Reply {
+    /// The record as the reply shows it, if it shows one.
+    #[must_use]
+    pub fn lease(&self) -> Option<&Lease> {
+        match self {
+            Self::Inspected(lease) => lease.as_ref(),
+            Self::Placed(lease) => Some(lease),
+            Self::Acquired(outcome) | Self::Renewed(outcome) | Self::Released(outcome) => {
+                outcome.lease()
+            }
+            Self::Failed => None,
+        }
+    }
+}
+
 /// A call to make now. What is published beside the lease is for whoever drives the protocol to fill in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums)] // whoever drives the protocol must know them all
@@ -185,4 +200,37 @@ pub enum Phase {
     Relinquishing,
     /// Does not take part any more.
     Stopped,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::tests::lease;
+
+    #[test]
+    fn a_reply_shows_the_record_whatever_it_answers() {
+        let (lease, outcome) = (lease("me", 1, 1), Outcome::Lost(Some(lease("me", 1, 1))));
+        for reply in [
+            Reply::Inspected(Some(lease.clone())),
+            Reply::Placed(lease.clone()),
+            Reply::Acquired(Outcome::Won(lease.clone())),
+            Reply::Renewed(outcome.clone()),
+            Reply::Released(outcome),
+        ] {
+            assert_eq!(reply.lease(), Some(&lease), "{reply:?}");
+        }
+        for reply in [Reply::Inspected(None), Reply::Renewed(Outcome::Lost(None)), Reply::Failed] {
+            assert_eq!(reply.lease(), None, "{reply:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_is_given_up_before_it_was_made_is_neither_made_nor_abandoned() {
+        let asks = Step { call: Some(Call::Inspect), ..Step::default() };
+        let gives_up = Step { abandon: true, ..Step::default() };
+        assert_eq!(asks.clone().then(gives_up.clone()), Step::default());
+        // One that was made before both of them is still to be dropped.
+        assert!(gives_up.clone().then(Step::default()).abandon);
+        assert_eq!(gives_up.then(asks.clone()), Step { abandon: true, ..asks });
+    }
 }

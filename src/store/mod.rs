@@ -5,6 +5,8 @@ mod error;
 mod hold;
 mod request;
 mod slot;
+#[cfg(test)]
+mod tests;
 mod without_hints;
 
 use std::{

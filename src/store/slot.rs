@@ -173,4 +173,25 @@ mod tests {
         assert_eq!(slot.take_or(async { Err("refused") }).await.err(), Some("refused"));
         assert!(slot.is_empty());
     }
+
+    #[tokio::test]
+    async fn a_connection_can_be_changed_while_it_is_out_and_be_taken_for_good() {
+        let mut slot = Slot::default();
+        let mut taken = slot.take_or(connect(1)).await.unwrap();
+        *taken += 1;
+        taken.keep();
+        assert_eq!(slot.take(), Some(2));
+        assert!(slot.is_empty());
+    }
+
+    /// It may be one with a password in it.
+    #[tokio::test]
+    async fn a_slot_shows_whether_there_is_a_connection_and_not_which() {
+        let mut slot = Slot::default();
+        assert_eq!(format!("{slot:?}"), "Slot(empty)");
+        let taken = slot.take_or(connect(1)).await.unwrap();
+        assert_eq!(format!("{taken:?}"), "Taken");
+        taken.keep();
+        assert_eq!(format!("{slot:?}"), "Slot(connected)");
+    }
 }

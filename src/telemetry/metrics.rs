@@ -261,4 +261,32 @@ mod tests {
         let rows = text.lines().filter(|line| line.starts_with("//! | [`")).count();
         assert_eq!(rows, ALL.len());
     }
+
+    #[cfg(feature = "metrics")]
+    #[test]
+    fn a_recorder_is_told_what_every_metric_means_and_the_unit_of_those_in_seconds() {
+        use metrics_util::debugging::DebuggingRecorder;
+
+        let recorder = DebuggingRecorder::new();
+        let described = ::metrics::with_local_recorder(&recorder, || {
+            describe();
+            for gauge in [IS_LEADER, FENCE, TERM_REMAINING] {
+                ::metrics::gauge!(gauge).set(0.0);
+            }
+            for counter in [TRANSITIONS, STORE_CALLS, REQUESTS, OVERRUNS, CALLBACK_FAILURES] {
+                ::metrics::counter!(counter).increment(1);
+            }
+            for histogram in [DRAIN_DURATION, STORE_CALL_DURATION] {
+                ::metrics::histogram!(histogram).record(0.0);
+            }
+            recorder.snapshotter().snapshot().into_vec()
+        });
+        assert_eq!(described.len(), ALL.len());
+        for (key, unit, means, _) in described {
+            let name = key.key().name();
+            assert!(means.is_some_and(|means| !means.is_empty()), "{name}");
+            let in_seconds = unit == Some(::metrics::Unit::Seconds);
+            assert_eq!(in_seconds, name.ends_with("_seconds"), "{name}: {unit:?}");
+        }
+    }
 }

@@ -49,14 +49,8 @@ mod timerfd {
             timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &timer)?;
             let mut fds =
                 [PollFd::new(&self.timer, PollFlags::IN), PollFd::new(&self.poke, PollFlags::IN)];
-            match poll(&mut fds, None) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-            match read(&self.poke, &mut [0; 8]) {
-                Ok(_) | Err(Errno::AGAIN | Errno::INTR) => Ok(()),
-                Err(error) => Err(error.into()),
-            }
+            unless(&[Errno::INTR], poll(&mut fds, None))?;
+            unless(&[Errno::AGAIN, Errno::INTR], read(&self.poke, &mut [0; 8]))
         }
 
         /// Ends the current wait, or the next one.
@@ -66,11 +60,34 @@ mod timerfd {
         }
     }
 
+    /// An error, unless it is one of those that are only reasons to look again.
+    fn unless<T>(passing: &[Errno], outcome: Result<T, Errno>) -> io::Result<()> {
+        match outcome.map(drop) {
+            Err(error) if !passing.contains(&error) => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
     fn timespec(nanos: u64) -> Timespec {
         const NANOS_PER_SECOND: u64 = 1_000_000_000;
         Timespec {
             tv_sec: (nanos / NANOS_PER_SECOND).try_into().unwrap_or(i64::MAX),
             tv_nsec: (nanos % NANOS_PER_SECOND).try_into().unwrap_or(0),
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn only_a_failure_that_passes_is_passed_over() {
+            let outcome = |errno| unless(&[Errno::AGAIN, Errno::INTR], Err::<(), _>(errno));
+            assert!(outcome(Errno::INTR).is_ok() && outcome(Errno::AGAIN).is_ok());
+            assert_eq!(
+                outcome(Errno::BADF).unwrap_err().raw_os_error(),
+                Some(Errno::BADF.raw_os_error())
+            );
         }
     }
 }

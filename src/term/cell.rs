@@ -160,25 +160,17 @@ impl Cell {
         if self.clock.now() < word.deadline() {
             return None;
         }
-        self.expire(word, moment)
+        self.expire(moment)
     }
 
-    /// The clock is past the deadline in `word`. A renewal may have come between the two readings.
+    /// The clock was seen past the deadline. A renewal may have come between the two readings, or another end.
     #[cold]
-    fn expire(&self, mut word: Word, moment: Moment) -> Option<TermEnd> {
-        loop {
-            let expired = word.ended(TermEnd::Expired);
-            match self.word.compare_exchange(word.0, expired.0, SeqCst, SeqCst) {
-                Ok(_) => return Some(TermEnd::Expired),
-                Err(actual) => word = Word(actual),
-            }
-            if word.has(moment.flag()) {
-                return Some(word.reason());
-            }
-            if self.clock.now() < word.deadline() {
-                return None;
-            }
-        }
+    fn expire(&self, moment: Moment) -> Option<TermEnd> {
+        let is_due = |word: Word| !word.has(moment.flag()) && self.clock.now() >= word.deadline();
+        let expired = |word: Word| word.ended(TermEnd::Expired);
+        let before = self.update(|word| is_due(word).then(|| expired(word)));
+        let word = before.map_or_else(|standing| standing, expired);
+        word.has(moment.flag()).then(|| word.reason())
     }
 
     /// Why the term has come to `moment`, if that was already written down. Reads no clock.

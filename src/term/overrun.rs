@@ -1,6 +1,6 @@
 //! Guarded work that goes on although the lease is over.
 
-use std::{fmt, process, sync::Arc, sync::mpsc, thread, time::Duration};
+use std::{fmt, sync::Arc, sync::mpsc, thread, time::Duration};
 
 use super::Term;
 use crate::{
@@ -35,12 +35,12 @@ impl Overrun {
         Self::Call(Arc::new(act))
     }
 
-    /// Does what is to be done.
-    pub(super) fn happen(&self, term: &Term, overran: &Overran) {
+    /// Does what is to be done; `abort` ends the process.
+    pub(super) fn happen(&self, term: &Term, overran: &Overran, abort: impl FnOnce()) {
         report(term.telemetry().clone(), overran.clone());
         match self {
             Self::Report => {}
-            Self::Abort => process::abort(),
+            Self::Abort => abort(),
             Self::Call(act) => act(overran),
         }
     }
@@ -91,5 +91,27 @@ fn report(telemetry: Telemetry, overran: Overran) {
     };
     if thread::Builder::new().name("tenure-report".into()).spawn(log).is_ok() {
         let _ = reported.recv_timeout(LOG_LIMIT);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::term::tests::term;
+
+    #[test]
+    fn the_process_is_aborted_if_that_was_chosen_and_not_otherwise() {
+        let (term, _, _) = term();
+        let overran = Overran::of(&term, 1);
+        let aborted = |overrun: Overrun| {
+            let aborted = Cell::new(false);
+            overrun.happen(&term, &overran, || aborted.set(true));
+            aborted.get()
+        };
+        assert!(aborted(Overrun::Abort));
+        assert!(!aborted(Overrun::Report));
+        assert!(!aborted(Overrun::call(|overran| assert_eq!(overran.guards, 1))));
     }
 }

@@ -45,10 +45,7 @@ impl EndWake {
     ) -> Poll<TermEnd> {
         self.register(cell, moment, cx);
         // Only now: what was announced before the registration is to be seen in the word.
-        match cell.marked(moment) {
-            Some(reason) => Poll::Ready(reason),
-            None => Poll::Pending,
-        }
+        cell.marked(moment).map_or(Poll::Pending, Poll::Ready)
     }
 
     fn register(self: Pin<&mut Self>, cell: &Cell, moment: Moment, cx: &mut Context<'_>) {

@@ -7,6 +7,7 @@ use std::{
     collections::HashMap,
     fmt, io,
     panic::{AssertUnwindSafe, catch_unwind},
+    process,
     sync::{Arc, PoisonError, Weak},
     thread,
     time::Duration,
@@ -24,6 +25,9 @@ use crate::{
         atomic::{AtomicBool, Ordering},
     },
 };
+
+/// How long to rest when the alarm does not tell.
+const WITHOUT_ALARM: Duration = Duration::from_millis(1);
 
 /// Starts the watchdog, if it is not running yet. Who can't have one must not contend.
 pub(crate) fn ensure_started(clock: &Clock) -> io::Result<()> {
@@ -173,7 +177,8 @@ impl Entry {
     fn overran(&self, guards: usize) {
         if let Some(term) = self.term.upgrade().map(Term) {
             contain(|| (self.orders.overran)(guards));
-            contain(|| self.orders.overrun.happen(&term, &Overran::of(&term, guards)));
+            let overran = Overran::of(&term, guards);
+            contain(|| self.orders.overrun.happen(&term, &overran, || process::abort()));
         }
     }
 }
@@ -189,6 +194,12 @@ impl fmt::Debug for Entry {
 /// Somebody else's waker may panic, and must not take the watchdog with it. The panic hook has reported it.
 fn contain(call: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(call));
+}
+
+/// No known way leads to an alarm that fails. The clock decides anyway, so waking far too often does no harm, as long as it
+/// leaves the processor to others.
+fn rest(_: io::Error) {
+    thread::sleep(WITHOUT_ALARM);
 }
 
 #[derive(Debug)]
@@ -230,10 +241,7 @@ impl Watchdog {
     fn run(&self) {
         loop {
             let next = self.attend();
-            if self.alarm.wait(next).is_err() {
-                // No known way leads here. The clock decides anyway, so waking far too often does no harm.
-                thread::sleep(Duration::from_millis(1));
-            }
+            self.alarm.wait(next).unwrap_or_else(rest);
         }
     }
 

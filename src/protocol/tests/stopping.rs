@@ -195,3 +195,13 @@ fn nothing_happens_after_the_end() {
     assert_eq!((candidate.phase(), candidate.asked()), (Phase::Stopped, None));
     assert_eq!(before.phase(), Phase::Stopped);
 }
+
+#[test]
+fn whoever_has_stopped_keeps_no_instant_that_matters_and_has_no_other_phase_at_another_time() {
+    let mut candidate = Candidate::new(timing());
+    candidate.give(Input::Shutdown);
+    let moved = candidate.protocol.clone().rebased(Duration::from_secs(3_600));
+    assert_eq!(moved.phase(), Phase::Stopped);
+    candidate.protocol = moved;
+    assert_eq!(candidate.give(Input::Wake).wake, None);
+}

@@ -58,9 +58,11 @@ fn what_an_error_recommends_passes() {
     assert!(tight.lease_duration(lease).build().is_ok());
 
     let hopeless = Timing::builder().operation_timeout(ms(3_600_000));
+    let error = hopeless.build().unwrap_err();
+    assert!(error.to_string().contains("set lease_duration alone"), "{error}");
     assert!(matches!(
-        hopeless.build(),
-        Err(TimingError::NoRoomForALostRenewal { remedy: Remedy::DeriveTheRest, .. })
+        error,
+        TimingError::NoRoomForALostRenewal { remedy: Remedy::DeriveTheRest, .. }
     ));
 }
 

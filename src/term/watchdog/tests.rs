@@ -238,3 +238,11 @@ async fn with_paused_time_a_task_acts_upon_guards() {
     tokio::time::sleep(term.remaining() + MARGIN + Duration::from_millis(2)).await;
     assert_eq!(acted.try_recv().unwrap().0, 1);
 }
+
+#[test]
+fn a_watchdog_whose_alarm_fails_does_not_take_the_processor_for_itself() {
+    let clock = Clock::system();
+    let before = clock.now();
+    rest(io::ErrorKind::Other.into());
+    assert!(clock.now() >= before + WITHOUT_ALARM);
+}
