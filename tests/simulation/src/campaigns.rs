@@ -21,6 +21,7 @@ const BASE: Rules = Rules {
     mixed_leases: false,
     mixed_manners: false,
     store: StoreKind::Database,
+    only_floors: false,
     rates: Rates::Covered,
     ahead: Ahead::ALittle,
     faults: COMMON,
@@ -76,6 +77,18 @@ pub(crate) const CAMPAIGNS: &[Campaign] = &[
         rules: Rules { store: StoreKind::Memory, mixed_manners: true, ..BASE },
     },
     Campaign {
+        name: "floors",
+        about: "fences are counted 1, 2, 3, and the record is lost or comes back as it was before",
+        rules: Rules {
+            expiry: EVERY_RULE,
+            mixed_expiry: true,
+            store: StoreKind::Memory,
+            only_floors: true,
+            faults: WITH_LOSSES,
+            ..BASE
+        },
+    },
+    Campaign {
         name: "deletion",
         about: "the record is deleted",
         rules: Rules { expiry: EVERY_RULE, mixed_leases: true, faults: WITH_DELETION, ..BASE },
@@ -122,6 +135,8 @@ const WITH_DELETION: &[(FaultKind, u32)] =
     &with::<1, { COMMON.len() + 1 }>([(FaultKind::Delete, 8)]);
 const WITH_RESTORE: &[(FaultKind, u32)] =
     &with::<1, { COMMON.len() + 1 }>([(FaultKind::Restore, 6)]);
+const WITH_LOSSES: &[(FaultKind, u32)] =
+    &with::<2, { COMMON.len() + 2 }>([(FaultKind::Delete, 6), (FaultKind::Restore, 6)]);
 const WITH_CLOCK: &[(FaultKind, u32)] =
     &with::<2, { COMMON.len() + 2 }>([(FaultKind::ClockAhead, 6), (FaultKind::ClockBack, 4)]);
 const WITH_DELETION_AND_CLOCK_AHEAD: &[(FaultKind, u32)] =

@@ -42,10 +42,12 @@ pub(crate) enum Moment {
     EarlierDeadline,
     Recovered,
     LedThroughout,
+    FailedOver,
+    HandedOver,
 }
 
 impl Moment {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 16] = [
         Self::StickyEnd,
         Self::Recount,
         Self::Placed,
@@ -60,6 +62,8 @@ impl Moment {
         Self::EarlierDeadline,
         Self::Recovered,
         Self::LedThroughout,
+        Self::FailedOver,
+        Self::HandedOver,
     ];
 }
 

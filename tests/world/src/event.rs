@@ -80,6 +80,15 @@ pub enum What {
         call: CallKind,
         /// What the answer says.
         result: CallResult,
+        /// For how long the lease is still valid, by that.
+        left: Option<Duration>,
+    },
+    /// A call, or its answer, is lost, or late, or was said to have failed.
+    Astray {
+        /// Its number.
+        number: u64,
+        /// What it asks for.
+        call: CallKind,
     },
     /// A call was given up.
     Abandoned {
@@ -130,6 +139,23 @@ pub enum What {
         /// When at the latest.
         leads_by: Moment,
     },
+    /// Nobody leads any more, and nothing else is wrong. Somebody leads again by then.
+    Vacant {
+        /// What became of the leader.
+        loss: Loss,
+        /// When at the latest.
+        leads_by: Moment,
+    },
+}
+
+/// How a fleet in good times has lost its leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_enums)] // those for which a bound is printed
+pub enum Loss {
+    /// It has died.
+    Death,
+    /// It has given the lease back.
+    HandOver,
 }
 
 /// What is asked of an elector.

@@ -32,7 +32,7 @@ mod world;
 
 pub use choices::{Bytes, Choices, Seeded};
 pub use coverage::{Coverage, Exercised};
-pub use event::{CallKind, CallResult, Event, Lateness, What, Who, Wish};
+pub use event::{CallKind, CallResult, Event, Lateness, Loss, What, Who, Wish};
 pub use fault::{Fault, FaultKind, Incident, Way, Whom};
 pub use network::{FAIR_ROUND_TRIP, Weather};
 pub use oracle::{Oracle, Properties, Property, Violation};

@@ -78,6 +78,13 @@ const LATE: Duration = Duration::from_secs(60);
 const WORN: Duration = Duration::from_secs(12);
 
 impl Fate {
+    /// Whether it is executed and answered as soon as in fair weather.
+    pub(crate) fn is_fair(&self) -> bool {
+        let leg = FAIR_ROUND_TRIP / 2;
+        let is_soon = |delay: Option<Duration>| delay.is_some_and(|delay| delay <= leg);
+        self.failed.is_none() && is_soon(self.executed) && is_soon(self.answered)
+    }
+
     /// Of a call with this roll: zero is the best there is.
     pub(crate) fn of(roll: u64, weather: Weather) -> Self {
         let bits = |from: u32, count: u32| (roll >> from) & ((1 << count) - 1);

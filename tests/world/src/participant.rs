@@ -26,6 +26,8 @@ pub(crate) struct Participant {
     /// It has neither crashed nor stopped.
     pub(crate) is_running: bool,
     pub(crate) eligible: bool,
+    /// Whether it gives leases back.
+    pub(crate) releases: bool,
     pub(crate) is_stopping: bool,
     /// It was told to resign, and does not follow again yet.
     pub(crate) is_resigning: bool,
@@ -108,6 +110,7 @@ impl Participant {
             protocol,
             is_running: true,
             eligible: candidate.eligible,
+            releases: candidate.releases,
             is_stopping: false,
             is_resigning: false,
             pauses_until: Moment::START,

@@ -102,6 +102,12 @@ impl Store {
         self.row.as_ref()
     }
 
+    /// The highest fence that there ever was.
+    #[must_use]
+    pub fn highest_fence(&self) -> Option<Fence> {
+        self.log.iter().filter_map(|commit| commit.row.as_ref()).map(|row| row.lease.fence).max()
+    }
+
     /// Does what a call asks for.
     pub fn execute(&mut self, call: &Call, at: Moment) -> Reply {
         let now = self.clock.shows(at);

@@ -51,6 +51,7 @@ pub fn anything(kind: u8) -> Rules {
         mixed_leases: true,
         mixed_manners: true,
         store,
+        only_floors: false,
         rates: Rates::Covered,
         ahead: Ahead::ALittle,
         faults: COMMON,

@@ -55,6 +55,9 @@ pub struct Rules {
     pub mixed_manners: bool,
     /// What keeps the record.
     pub store: StoreKind,
+    /// No wall clock makes fences rise, only what candidates have seen: nothing is lost that they have not all seen, and none
+    /// starts afresh meanwhile.
+    pub only_floors: bool,
     /// How far clocks may differ.
     pub rates: Rates,
     /// How far the store's clock may jump forward.
@@ -89,6 +92,8 @@ pub struct Script {
     pub candidates: Vec<Candidate>,
     /// What keeps the record.
     pub store: StoreKind,
+    /// No wall clock makes fences rise, only what candidates have seen.
+    pub only_floors: bool,
     /// The store's clock.
     pub store_clock: Skew,
     /// How far the store's clock may jump forward.
@@ -142,6 +147,7 @@ impl Script {
         let mut script = Self {
             candidates,
             store: rules.store,
+            only_floors: rules.only_floors,
             store_clock,
             ahead: rules.ahead,
             max_ppm,

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use tenure::{Fence, Identity, Instant, TermEnd, Timing};
 
-use super::Property::{self, *};
+use super::{
+    Property::{self, *},
+    debt::{Held, Means},
+};
 use crate::{
     event::{CallKind, CallResult, What, Who, Wish},
     time::{Moment, Skew},
@@ -39,6 +42,13 @@ pub(super) struct Books {
     acquired_at: Moment,
     /// The term that its outstanding renewal names.
     renewing: Option<Fence>,
+    /// What its own clock showed when its last call was sent.
+    sent_at: Instant,
+    /// The latest deadline by the last answer to a write.
+    worth_until: Option<Instant>,
+    /// Whether it gives leases back.
+    releases: bool,
+    means: Means,
 }
 
 #[derive(Clone, Debug)]
@@ -61,6 +71,7 @@ impl Books {
         timing: Timing,
         clock: Skew,
         eligible: bool,
+        releases: bool,
     ) -> Self {
         Self {
             who,
@@ -81,6 +92,10 @@ impl Books {
             confirmed: None,
             acquired_at: Moment::START,
             renewing: None,
+            sent_at: Instant::ORIGIN,
+            worth_until: None,
+            releases,
+            means: Means::default(),
         }
     }
 
@@ -115,6 +130,7 @@ impl Books {
         settled_at: Option<Moment>,
     ) -> Result<(), Finding> {
         let now = self.clock.shows(at);
+        self.means.observe(at, what);
         match *what {
             What::Crashed => {
                 self.is_running = false;
@@ -127,8 +143,11 @@ impl Books {
                 self.resumed_at = Some(at);
             }
             What::Asked(wish) => self.asked(now, wish),
-            What::Sent { call, fence, .. } => return self.sent(call, fence),
-            What::Answered { call, result, .. } => self.answered(call, result),
+            What::Sent { call, fence, .. } => {
+                self.sent_at = now;
+                return self.sent(call, fence);
+            }
+            What::Answered { call, result, left, .. } => self.answered(call, result, left),
             What::Abandoned { .. } => self.renewing = None,
             What::Started { fence, deadline } => {
                 // Nobody can publish in time whose thread is not run.
@@ -151,13 +170,20 @@ impl Books {
             What::WorkBegun => self.in_flight += 1,
             What::WorkDone => self.in_flight = self.in_flight.saturating_sub(1),
             What::Polled { fence } => return self.polled(now, fence),
+            What::Executed { number, result: CallResult::Won, .. } => {
+                return require(!self.means.has_left(number), GivenBack, || {
+                    "it has stopped, and did not wait for what it won".to_owned()
+                });
+            }
             What::Joined
             | What::Frozen(_)
             | What::Executed { .. }
+            | What::Astray { .. }
             | What::StillHeld(_)
             | What::Struck(_)
             | What::Calm
-            | What::Settled { .. } => {}
+            | What::Settled { .. }
+            | What::Vacant { .. } => {}
         }
         Ok(())
     }
@@ -213,8 +239,12 @@ impl Books {
         })
     }
 
-    fn answered(&mut self, call: CallKind, result: CallResult) {
+    fn answered(&mut self, call: CallKind, result: CallResult, left: Option<Duration>) {
         let renewing = self.renewing.take();
+        if matches!(call, CallKind::Acquire | CallKind::Renew) {
+            let margin = self.timing.safety_margin();
+            self.worth_until = left.map(|left| self.sent_at + left.saturating_sub(margin));
+        }
         if let Some(term) = &mut self.term
             && (call, result) == (CallKind::Renew, CallResult::Lost)
             && renewing == Some(term.fence)
@@ -272,6 +302,10 @@ impl Books {
         let valid = lease.saturating_sub(margin);
         let proven = self.confirmed.filter(|(confirmed, _)| *confirmed == fence);
         let most = proven.map_or(Instant::ORIGIN, |(_, written)| written + valid);
+        let worth = self.worth_until.is_none_or(|until| deadline <= until);
+        require(worth, DeadlinesAreProven, || {
+            format!("the deadline of {fence} is later than what the answer was worth")
+        })?;
         require(deadline <= most, DeadlinesAreProven, || {
             let by = deadline.saturating_since(most);
             format!("the deadline of {fence} is {by:?} later than what was confirmed")
@@ -303,7 +337,7 @@ impl Books {
                 format!("{fence} ended with {work} pieces of work before its drain was over")
             })?;
         }
-        require(!must_stay, StaysLeader, || format!("{fence} ended: {reason}"))
+        require(!must_stay || resigned, StaysLeader, || format!("{fence} ended: {reason}"))
     }
 
     fn polled(&self, now: Instant, fence: Fence) -> Result<(), Finding> {
@@ -319,6 +353,25 @@ impl Books {
         let asked = self.term.as_ref().filter(|term| term.resigned || self.shutdown.is_some());
         let goes_on = asked.filter(|term| !term.is_cancelled && !self.is_preempted);
         require(goes_on.is_none(), LeadersAreWilling, || "it was asked to hand over".to_owned())
+    }
+
+    /// When it must have given that back; `None` if it need not, or may not.
+    pub(super) fn gives_back_by(&self, held: &Held) -> Option<Moment> {
+        if self.needs_nothing() { self.means.due(held, &self.timing) } else { None }
+    }
+
+    pub(super) fn may_stop_over(&self, held: &Held, at: Moment) -> bool {
+        !self.needs_nothing() || self.means.may_stop_over(held, at)
+    }
+
+    /// It could give back what it holds.
+    fn needs_nothing(&self) -> bool {
+        self.is_running && self.releases && self.term.is_none() && self.guards == 0
+    }
+
+    /// Whether it waited for the answer to the call that was executed last.
+    pub(super) fn awaits(&self) -> bool {
+        self.means.is_awaited()
     }
 
     /// How long its term lasts from here on, if nobody extends it.

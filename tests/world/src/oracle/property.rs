@@ -55,6 +55,8 @@ properties! {
     NoReleaseOverWork = "no-release-over-work",
     /// No new term begins over a guard of the candidate's old one.
     NoTermOverGuards = "no-term-over-guards",
+    /// A lease that its candidate needs no more is given back, as soon as nothing keeps it from that.
+    GivenBack = "given-back",
     /// A lease that was given back stays so until it is claimed under a new fence.
     ReleasedStaysReleased = "released-stays-released",
     /// Nobody begins to lead within the pause after a resignation.
@@ -67,6 +69,10 @@ properties! {
     NoHotLoop = "no-hot-loop",
     /// Somebody leads within the printed worst case.
     LeadsInTime = "leads-in-time",
+    /// When a leader dies in good times, somebody else leads within the printed worst case.
+    FailsOverInTime = "fails-over-in-time",
+    /// When it gives its lease back, and no hint tells of it, likewise.
+    HandsOverInTime = "hands-over-in-time",
     /// A term that began when all was well does not end.
     StaysLeader = "stays-leader",
 }

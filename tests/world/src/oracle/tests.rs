@@ -1,5 +1,7 @@
 //! Every property can fail: histories in which just one thing is not as it must be.
 
+mod good_times;
+
 use std::time::Duration;
 
 use tenure::{
@@ -45,7 +47,7 @@ impl History {
         let mut oracle = Oracle::new(StoreKind::Memory, Properties::ALL);
         let timing = Timing::builder().lease_duration(LEASE).build().unwrap();
         for slot in 0..2 {
-            oracle.joined(who(slot), &identity(slot), timing, clock, true);
+            oracle.joined(who(slot), &identity(slot), timing, clock, true, true);
         }
         Self { oracle, store: Store::new(StoreKind::Memory, clock), number: 0 }
     }
@@ -72,16 +74,23 @@ impl History {
 
     /// Is given the lease and leads by it, until 13.5 s later.
     fn lead(&mut self, at: u64, slot: usize) -> Fence {
+        let (call, result) = (CallKind::Acquire, CallResult::Won);
+        self.tell(at, slot, What::Executed { number: 0, call, result, late: None });
         let fence = self.acquire(at, slot);
         self.tell(at, slot, What::Started { fence, deadline: local(at + 13_500) });
         fence
+    }
+
+    fn send(&mut self, at: u64, slot: usize, call: CallKind) {
+        self.number += 1;
+        self.tell(at, slot, What::Sent { number: self.number, call, fence: None });
     }
 
     fn answer(&mut self, at: u64, slot: usize, fence: Fence, result: CallResult) {
         self.number += 1;
         let (number, call) = (self.number, CallKind::Renew);
         self.tell(at, slot, What::Sent { number, call, fence: Some(fence) });
-        self.tell(at, slot, What::Answered { number, call, result });
+        self.tell(at, slot, What::Answered { number, call, result, left: None });
     }
 
     #[track_caller]
@@ -288,8 +297,22 @@ fn a_release_that_is_undone_is_found() {
 }
 
 #[test]
+fn a_deadline_that_is_later_than_the_answer_allows_is_found() {
+    for (left, is_too_long) in [(LEASE, false), (LEASE - Duration::from_nanos(1), true)] {
+        let mut history = History::new();
+        history.send(0, 0, CallKind::Acquire);
+        let fence = history.acquire(0, 0);
+        let (number, call, result) = (history.number, CallKind::Acquire, CallResult::Won);
+        history.tell(1, 0, What::Answered { number, call, result, left: Some(left) });
+        history.tell(1, 0, What::Started { fence, deadline: local(13_500) });
+        assert_eq!(history.oracle.violation().is_some(), is_too_long);
+    }
+}
+
+#[test]
 fn leading_within_the_pause_is_found() {
     let mut history = History::new();
+    history.oracle.watched = Properties::ALL.without(GivenBack);
     history.lead(0, 0);
     history.tell(100, 0, What::Asked(Wish::Resign));
     history.tell(1_000, 0, What::Ended(TermEnd::Resigned));
@@ -374,6 +397,7 @@ fn a_property_that_is_not_watched_is_passed_over() {
 fn a_term_that_begins_after_its_deadline_is_found_unless_the_thread_was_not_run() {
     for is_preempted in [true, false] {
         let mut history = History::new();
+        history.oracle.watched = Properties::ALL.without(GivenBack);
         let fence = history.acquire(0, 0);
         if is_preempted {
             history.tell(1, 0, What::Preempted(true));

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use tenure::{Expiry, Timing};
+use tenure::{Expiry, Timing, protocol::Levels};
 
 use super::{Happening, World};
 use crate::{
-    coverage::Moment as Noted, event::What, network::FAIR_ROUND_TRIP, participant::Participant,
+    coverage::Moment as Noted,
+    event::{Loss, What, Who},
+    network::FAIR_ROUND_TRIP,
+    participant::Participant,
     time::Moment,
 };
 
@@ -35,6 +38,7 @@ impl World<'_> {
             self.drop_what_can_be_dropped(slot);
         }
         if self.script.clears {
+            self.lose_requests();
             self.agenda.forget(|happening| matches!(happening, Happening::Arrive(_)));
         }
         let settled = |(at, happening): (Moment, &Happening)| match happening {
@@ -43,6 +47,19 @@ impl World<'_> {
         };
         let settled = self.agenda.iter().filter_map(settled).max();
         self.agenda.put(settled.unwrap_or(now).max(now), Happening::Settle);
+    }
+
+    /// What is on its way will not arrive.
+    fn lose_requests(&mut self) {
+        let lost = |(_, happening): (Moment, &Happening)| match happening {
+            Happening::Arrive(request) => {
+                Some((request.who, request.number, (&request.call).into()))
+            }
+            _ => None,
+        };
+        for (who, number, call) in self.agenda.iter().filter_map(lost).collect::<Vec<_>>() {
+            self.emit(Some(who), What::Astray { number, call });
+        }
     }
 
     fn drop_what_can_be_dropped(&mut self, slot: usize) {
@@ -73,9 +90,68 @@ impl World<'_> {
         let bound = self.recovery();
         let leads_by = self.now + bound;
         self.end = self.end.max(leads_by + bound);
+        self.agenda.put(self.end, Happening::LoseLeader);
         let is_led = self.participants.iter().any(|participant| participant.leads(self.now));
         self.coverage.note(if is_led { Noted::LedThroughout } else { Noted::Recovered });
         self.emit(None, What::Settled { leads_by });
+    }
+
+    /// The leader dies, or hands over, and nothing else happens: somebody else leads in time.
+    pub(super) fn lose_leader(&mut self) {
+        let now = self.now;
+        let Some(slot) = self.participants.iter().position(|leader| leader.leads(now)) else {
+            return;
+        };
+        let leader = &self.participants[slot];
+        let (who, levels, releases) = (leader.who, leader.levels(), leader.releases);
+        let hands_over = self.bits().is_multiple_of(2) && releases && levels == Levels::default();
+        let loss = if hands_over { Loss::HandOver } else { Loss::Death };
+        let Some(bound) = self.vacancy(slot, loss) else { return };
+        self.end = now + bound + Duration::from_secs(1);
+        match loss {
+            Loss::Death => {
+                self.coverage.note(Noted::FailedOver);
+                self.crash(slot, None);
+                self.emit(None, What::Vacant { loss, leads_by: now + bound });
+            }
+            Loss::HandOver => {
+                self.handing_over = Some((who, bound));
+                self.participants[slot].mailbox.resign = true;
+                self.catch_up(slot);
+            }
+        }
+    }
+
+    /// A lease was given back.
+    pub(super) fn vacated(&mut self, by: Who) {
+        if let Some((who, bound)) = self.handing_over
+            && who == by
+        {
+            self.coverage.note(Noted::HandedOver);
+            let leads_by = self.now + bound;
+            self.emit(None, What::Vacant { loss: Loss::HandOver, leads_by });
+        }
+    }
+
+    /// How long nobody leads at most when the leader in this place goes; `None` if nobody is there to follow it.
+    fn vacancy(&self, slot: usize, loss: Loss) -> Option<Duration> {
+        let held = self.store.row().map_or(Duration::ZERO, |row| row.lease.duration);
+        let contends = |(at, other): &(usize, &Participant)| {
+            let resigns = other.is_resigning || other.mailbox.resign;
+            *at != slot && other.is_able() && !resigns && other.pauses_until <= self.now
+        };
+        let others = self.participants.iter().enumerate().filter(contends);
+        let bound = others.map(|(_, other)| {
+            let printed = other.timing.worst_case_with(FAIR_ROUND_TRIP);
+            match loss {
+                // The lease that stands in the record is the other one's.
+                Loss::Death => {
+                    printed.fail_over + held.saturating_sub(other.timing.lease_duration())
+                }
+                Loss::HandOver => printed.hand_over,
+            }
+        });
+        bound.min().map(|bound| self.stretched(bound))
     }
 
     /// Somebody who wants to lead: nobody would be left to.
@@ -130,7 +206,11 @@ impl World<'_> {
             of(timing) + pause.max(participant.pauses_until.since(now))
         };
         // Whoever is ready first takes the lease, if nobody else has it.
-        let bound = able().map(in_time).min().unwrap_or_default();
+        self.stretched(able().map(in_time).min().unwrap_or_default())
+    }
+
+    /// What is printed includes clocks that differ by so much; here they may differ by more.
+    fn stretched(&self, bound: Duration) -> Duration {
         let printed_ppm = 500;
         let beyond = self.script.max_ppm.max(printed_ppm) - printed_ppm;
         bound.mul_f64(1.0 / (1.0 - f64::from(beyond) / 1_000_000.0))

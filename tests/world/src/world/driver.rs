@@ -25,6 +25,7 @@ impl World<'_> {
             participant.timing,
             participant.clock,
             participant.eligible,
+            participant.releases,
         );
         self.emit(Some(self.participants[slot].who), What::Joined);
         self.give(slot, Input::Wake);
@@ -176,8 +177,9 @@ impl World<'_> {
             self.coverage.note(Noted::AnsweredAfterDeadline);
         }
         let (who, result) = (participant.who, (&reply).into());
+        let left = shown(&reply).and_then(|lease| lease.ttl);
         self.coverage.answered(call.kind, result);
-        self.emit(Some(who), What::Answered { number, call: call.kind, result });
+        self.emit(Some(who), What::Answered { number, call: call.kind, result, left });
         self.give(slot, Input::Reply(reply));
     }
 

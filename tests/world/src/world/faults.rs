@@ -9,6 +9,7 @@ use crate::{
     event::{What, Who},
     fault::{Fault, Way, Whom},
     participant::Participant,
+    record::Write,
     script::Ahead,
 };
 
@@ -188,6 +189,12 @@ impl World<'_> {
     }
 
     pub(super) fn may_start(&self) -> bool {
+        if self.script.only_floors {
+            let highest = self.store.highest_fence();
+            let is_placed = self.store.log().last().is_some_and(|last| last.write == Write::Placed);
+            // Whoever placed it has seen the highest one.
+            return is_placed || self.store.row().map(|row| row.lease.fence) >= highest;
+        }
         let over = self.script.longest_lease() * 3 / 2;
         let long_ago = |deleted| self.now.since(deleted) > over;
         self.store.row().is_some() || self.deleted_at.is_none_or(long_ago)
@@ -211,7 +218,25 @@ impl World<'_> {
             _ => false,
         };
         let mut running = self.participants.iter().filter(|participant| participant.is_running);
-        running.all(has_seen) && !self.agenda.iter().any(|(_, happening)| creates(happening))
+        running.all(has_seen)
+            && !self.agenda.iter().any(|(_, happening)| creates(happening))
+            && self.may_lose()
+    }
+
+    /// Where nothing but what candidates have seen makes fences rise: whether all of them have seen the highest one, and
+    /// none of them asks for the lease at this moment, as it was before.
+    pub(super) fn may_lose(&self) -> bool {
+        let highest = self.store.highest_fence();
+        let has_seen = |participant: &Participant| {
+            participant.seen.is_some_and(|(_, seen)| Some(seen) >= highest)
+        };
+        let claims = |happening: &Happening| match happening {
+            Happening::Arrive(request) => matches!(request.call, Call::Acquire(_) | Call::Place(_)),
+            _ => false,
+        };
+        let mut running = self.participants.iter().filter(|participant| participant.is_running);
+        !self.script.only_floors
+            || running.all(has_seen) && !self.agenda.iter().any(|(_, happening)| claims(happening))
     }
 
     /// Once within a lease, if it counts.

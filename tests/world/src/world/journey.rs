@@ -30,11 +30,15 @@ impl World<'_> {
         participant.outstanding = Some(Outstanding { number, kind });
         let who = participant.who;
         self.emit(Some(who), What::Sent { number, call: kind, fence: named(&call) });
+        let is_cut = self.now < self.conditions.cut_there[slot];
+        if is_cut || !fate.is_fair() {
+            self.emit(Some(who), What::Astray { number, call: kind });
+        }
         if let Some(delay) = fate.failed {
             let failed = Happening::Deliver { who, number, reply: Reply::Failed };
             self.agenda.put(self.now + delay, failed);
         }
-        if self.now < self.conditions.cut_there[slot] {
+        if is_cut {
             return;
         }
         let (answered, worn) = (fate.answered, fate.worn);
@@ -66,6 +70,7 @@ impl World<'_> {
     pub(super) fn arrive(&mut self, request: &Request) {
         let Request { who, number, call, answered, .. } = request;
         if self.now < self.conditions.outage_until {
+            self.emit(Some(*who), What::Astray { number: *number, call: call.into() });
             if self.conditions.refuses {
                 let refusal =
                     Happening::Deliver { who: *who, number: *number, reply: Reply::Failed };
@@ -82,7 +87,10 @@ impl World<'_> {
         self.audit(before, Some(*who));
         match self.store.log()[before..].last().map(|commit| &commit.write) {
             Some(Write::Acquired { .. }) => self.terms += 1,
-            Some(Write::Released) => self.send_hints(*who),
+            Some(Write::Released) => {
+                self.send_hints(*who);
+                self.vacated(*who);
+            }
             _ => {}
         }
         if let Some(back) = answered {
@@ -114,7 +122,12 @@ impl World<'_> {
 
     pub(super) fn deliver(&mut self, who: Who, number: u64, reply: Reply) {
         let slot = who.slot;
-        if !self.is_current(who) || self.now < self.conditions.cut_back[slot] {
+        let is_cut = self.now < self.conditions.cut_back[slot];
+        if !self.is_current(who) || is_cut {
+            let awaited = self.participants[slot].outstanding.filter(|call| call.number == number);
+            if let Some(call) = awaited.filter(|_| is_cut) {
+                self.emit(Some(who), What::Astray { number, call: call.kind });
+            }
             self.coverage.note(Noted::AnsweredToNobody);
             return;
         }
@@ -128,6 +141,9 @@ impl World<'_> {
 
     /// A release wakes the others: soon, late, twice or not at all.
     fn send_hints(&mut self, by: Who) {
+        if self.handing_over.is_some() {
+            return;
+        }
         for slot in 0..self.participants.len() {
             let who = self.participants[slot].who;
             let fate = self.fate(slot);

@@ -66,6 +66,8 @@ enum Happening {
     Calm,
     /// Nothing of the bad times is on its way any more.
     Settle,
+    /// In good times the leader goes.
+    LoseLeader,
 }
 
 #[derive(Clone, Debug)]
@@ -149,6 +151,8 @@ struct World<'s> {
     /// The record was set back, or the clock was: leases may seem to last for longer than they do.
     was_set_back: bool,
     is_calm: bool,
+    /// Who hands over in good times, without any hint, and how long that may take from the release on.
+    handing_over: Option<(Who, Duration)>,
     numbers: u64,
     /// How much has happened without any time passing.
     at_once: u32,
@@ -185,6 +189,7 @@ impl<'s> World<'s> {
             clock_set_at: None,
             was_set_back: false,
             is_calm: false,
+            handing_over: None,
             numbers: 0,
             at_once: 0,
             random: script.jitter | 1,
@@ -280,11 +285,14 @@ impl<'s> World<'s> {
                 }
             }
             Happening::Restore { writes } => {
-                self.was_set_back = true;
-                self.write(|store, at| store.restore(writes, at));
+                if self.may_lose() {
+                    self.was_set_back = true;
+                    self.write(|store, at| store.restore(writes, at));
+                }
             }
             Happening::Calm => self.calm(),
             Happening::Settle => self.settle(),
+            Happening::LoseLeader => self.lose_leader(),
         }
     }
 
