@@ -2,7 +2,6 @@
 
 use std::{
     io, mem,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, PoisonError, mpsc},
     thread,
 };
@@ -14,7 +13,7 @@ use crate::{
         atomic::{AtomicBool, Ordering::SeqCst},
         watch,
     },
-    term::Term,
+    term::{Term, watchdog::contain},
 };
 
 /// Who wakes those who wait.
@@ -84,9 +83,9 @@ impl Bell {
         // First: whoever rings from here on rings anew.
         self.is_rung.store(false, SeqCst);
         let terms = mem::take(&mut *self.terms.lock().unwrap_or_else(PoisonError::into_inner));
-        self.status.send_modify(|_| {});
+        contain(|| self.status.send_modify(|_| {}));
         for term in terms {
-            term.announce();
+            contain(|| term.announce());
         }
     }
 }
@@ -103,8 +102,7 @@ fn crier() -> io::Result<mpsc::Sender<Arc<Bell>>> {
     let (crier, bells) = mpsc::channel::<Arc<Bell>>();
     thread::Builder::new().name("tenure-crier".into()).spawn(move || {
         for bell in bells {
-            // Somebody else's waker may panic, and must not keep others from being told. The panic hook has reported it.
-            let _ = catch_unwind(AssertUnwindSafe(|| bell.tell()));
+            bell.tell();
         }
     })?;
     Ok(started.insert(crier).clone())
@@ -208,20 +206,27 @@ mod tests {
         }
     }
 
+    /// Also of what is told in one go, once the thread is free.
     #[test]
     fn a_waker_that_panics_keeps_nobody_else_from_being_told() {
         let (publisher, _, clock) = told_aside();
         let changed = Arc::default();
-        let (first, second) =
-            (term_on(&clock, 1, true, &changed), term_on(&clock, 2, true, &changed));
-        let mut panics = pin!(first.ended());
+        let terms = [1, 2, 3].map(|fence| term_on(&clock, fence, true, &changed));
+        let (stubborn, is_held, lets_go) = holding();
+        let mut held = pin!(terms[0].ended());
+        pends(held.as_mut(), &stubborn);
+        publisher.end(&terms[0], TermEnd::Lost);
+        is_held.recv().unwrap();
+
+        let mut panics = pin!(terms[1].ended());
         pends(panics.as_mut(), &Arc::new(Panics).into());
-        publisher.end(&first, TermEnd::Lost);
-        let (waker, is_woken, lets_go) = holding();
-        drop(lets_go);
-        let mut told = pin!(second.ended());
+        publisher.end(&terms[1], TermEnd::Lost);
+        let (waker, is_woken, goes_on) = holding();
+        drop(goes_on);
+        let mut told = pin!(terms[2].ended());
         pends(told.as_mut(), &waker);
-        publisher.end(&second, TermEnd::Lost);
+        publisher.end(&terms[2], TermEnd::Lost);
+        drop(lets_go);
         is_woken.recv().unwrap();
     }
 }

@@ -191,8 +191,9 @@ impl fmt::Debug for Entry {
     }
 }
 
-/// Somebody else's waker may panic, and must not take the watchdog with it. The panic hook has reported it.
-fn contain(call: impl FnOnce()) {
+/// Somebody else's waker may panic, and must neither take the thread that wakes with it nor keep others from being woken. The
+/// panic hook has reported it.
+pub(crate) fn contain(call: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(call));
 }
 
