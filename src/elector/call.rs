@@ -68,14 +68,19 @@ pub(super) fn name(call: &Call) -> &'static str {
 /// What it counts as that a call was answered so, by a panic perhaps.
 pub(super) fn outcome<P>(answer: &Result<Result<Reply, StoreError>, P>) -> CallOutcome {
     match answer {
-        Ok(Ok(
-            Reply::Acquired(Outcome::Lost(_))
-            | Reply::Renewed(Outcome::Lost(_))
-            | Reply::Released(Outcome::Lost(_)),
-        )) => CallOutcome::Lost,
+        Ok(Ok(reply)) if is_lost(reply) => CallOutcome::Lost,
         Ok(Ok(_)) => CallOutcome::Ok,
         Ok(Err(error)) if error.is_fatal() => CallOutcome::Fatal,
         Ok(Err(_)) | Err(_) => CallOutcome::Transient,
+    }
+}
+
+fn is_lost(reply: &Reply) -> bool {
+    match reply {
+        Reply::Acquired(outcome) | Reply::Renewed(outcome) | Reply::Released(outcome) => {
+            matches!(outcome, Outcome::Lost(_))
+        }
+        Reply::Inspected(_) | Reply::Placed(_) | Reply::Failed => false,
     }
 }
 

@@ -73,9 +73,9 @@ impl Bell {
             }
         }
         let Some(crier) = &self.crier else { return self.tell() };
-        if !self.is_rung.swap(true, SeqCst) && crier.send(Arc::clone(self)).is_err() {
-            // No known way leads here: the thread ends with the process.
-            self.tell();
+        if !self.is_rung.swap(true, SeqCst) {
+            // No known way leads to an error: the thread ends with the process.
+            crier.send(Arc::clone(self)).unwrap_or_else(|unsent| unsent.0.tell());
         }
     }
 

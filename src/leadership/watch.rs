@@ -84,3 +84,21 @@ impl StatusWatch {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+    use crate::testing::ManualLeadership;
+
+    #[test]
+    fn whoever_waits_for_what_never_comes_is_told_when_the_elector_has_stopped() {
+        let manual = ManualLeadership::new("billing");
+        let mut watch = manual.leadership().watch();
+        assert!(watch.wait_for(|status| status.is_leader()).now_or_never().is_none());
+        drop(manual);
+        let waited = watch.wait_for(|status| status.is_leader()).now_or_never().unwrap();
+        assert!(matches!(waited, Err(Stopped)), "{waited:?}");
+    }
+}

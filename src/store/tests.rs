@@ -50,6 +50,9 @@ async fn lead(store: impl Store, beneath: &MemoryStore) {
     let refused = session.renew(&stranger).await.unwrap();
     assert!(matches!(refused, Outcome::Lost(Some(lease)) if lease.is_held_by(&holder)));
 
+    let stranger = ReleaseRequest::new(Identity::new("web-2").unwrap(), term.fence);
+    let refused = session.release(&stranger).await.unwrap();
+    assert!(matches!(refused, Outcome::Lost(Some(lease)) if !lease.released));
     let release = ReleaseRequest::new(holder, term.fence);
     assert!(won(session.release(&release).await.unwrap()).released);
     let deposed = store.depose(&election()).await.unwrap().unwrap();

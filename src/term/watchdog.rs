@@ -5,7 +5,7 @@
 
 use std::{
     collections::HashMap,
-    fmt, io,
+    io,
     panic::{AssertUnwindSafe, catch_unwind},
     process,
     sync::{Arc, PoisonError, Weak},
@@ -77,14 +77,12 @@ pub(crate) fn watch(term: &Term, orders: Orders) -> io::Result<Watch> {
 }
 
 /// A term that is watched. Dropping it ends the watch.
-#[derive(Debug)]
 #[must_use = "the term is watched only while this is held"]
 pub(crate) struct Watch {
     watcher: Watcher,
     entry: Arc<Entry>,
 }
 
-#[derive(Debug)]
 enum Watcher {
     Thread { watchdog: Arc<Watchdog>, id: u64 },
     Task { task: AbortHandle, moved: Arc<Notify> },
@@ -183,14 +181,6 @@ impl Entry {
     }
 }
 
-impl fmt::Debug for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry")
-            .field("term", &self.term.upgrade().map(Term))
-            .finish_non_exhaustive()
-    }
-}
-
 /// Somebody else's waker may panic, and must neither take the thread that wakes with it nor keep others from being woken. The
 /// panic hook has reported it.
 pub(crate) fn contain(call: impl FnOnce()) {
@@ -203,7 +193,6 @@ fn rest(_: io::Error) {
     thread::sleep(WITHOUT_ALARM);
 }
 
-#[derive(Debug)]
 struct Watchdog {
     alarm: Alarm,
     watched: Mutex<Watched>,
@@ -216,7 +205,7 @@ struct Findings {
     next: Option<Instant>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Watched {
     entries: HashMap<u64, Arc<Entry>>,
     last_id: u64,
