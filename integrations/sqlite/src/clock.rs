@@ -24,15 +24,16 @@ impl Reading {
 
 fn boot() -> &'static str {
     static BOOT: OnceLock<String> = OnceLock::new();
-    BOOT.get_or_init(|| {
-        host::boot().unwrap_or_else(|| {
-            tracing::warn!(
-                target: "tenure::sqlite",
-                "this host does not tell its boots apart: leases of other processes are judged by watching alone"
-            );
-            format!("process {:016x}", RandomState::new().build_hasher().finish())
-        })
-    })
+    BOOT.get_or_init(|| host::boot().unwrap_or_else(of_this_process))
+}
+
+/// In place of a boot that has no name: no reading of another process counts then.
+fn of_this_process() -> String {
+    tracing::warn!(
+        target: "tenure::sqlite",
+        "this host does not tell its boots apart: leases of other processes are judged by watching alone"
+    );
+    format!("process {:016x}", RandomState::new().build_hasher().finish())
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -106,5 +107,10 @@ mod tests {
     fn the_boot_is_the_kernels() {
         let kernel = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
         assert!(boot().starts_with(kernel.trim()), "{}", boot());
+    }
+
+    #[test]
+    fn without_names_of_boots_each_process_has_one_of_its_own() {
+        assert_ne!(of_this_process(), of_this_process());
     }
 }

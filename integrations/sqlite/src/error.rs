@@ -226,3 +226,28 @@ fn code(error: &sqlx::Error) -> Option<i32> {
 fn primary_code(error: &sqlx::Error) -> Option<i32> {
     code(error).map(|code| code & 0xff)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_is_told_from_what_someone_must_mend() {
+        let file = Source::File(File::from_url("/leases.db").unwrap().into());
+        let judged = [
+            (sqlx::Error::WorkerCrashed, Transient),
+            (sqlx::Error::PoolTimedOut, Transient),
+            (sqlx::Error::PoolClosed, Fatal),
+            (sqlx::Error::ColumnNotFound("fence".into()), Fatal),
+            (sqlx::Error::Decode("no".into()), Fatal),
+        ];
+        for (error, expected) in judged {
+            assert_eq!(judge(&error, &file).0, expected, "{error}");
+        }
+    }
+
+    #[test]
+    fn every_code_is_listed_once() {
+        assert!(BY_CODE.is_sorted_by(|(one, ..), (next, ..)| one < next));
+    }
+}

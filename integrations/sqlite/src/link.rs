@@ -1,6 +1,6 @@
 //! The way to the database: where connections come from, and what becomes of them.
 
-use std::{fmt, fs, path::Path, sync::Arc, time::Duration};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use sqlx::{
     ConnectOptions, Connection, SqliteConnection, SqlitePool,
@@ -11,7 +11,7 @@ use tenure::store::Slot;
 use crate::{error::is_open_transaction, setup::File, table::Statement};
 
 /// Where connections come from.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum Source {
     /// One for each session, kept between calls.
     File(Arc<File>),
@@ -20,7 +20,6 @@ pub(crate) enum Source {
 }
 
 /// One session's way to the database.
-#[derive(Debug)]
 pub(crate) struct Link {
     source: Source,
     slot: Slot<Opened>,
@@ -151,11 +150,5 @@ impl FileId {
     #[cfg(not(unix))]
     fn of(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().map(|_| Self {})
-    }
-}
-
-impl fmt::Debug for Opened {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Opened").field("file", &self.file).finish_non_exhaustive()
     }
 }

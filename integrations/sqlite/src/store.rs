@@ -113,14 +113,7 @@ impl SqliteStore {
                 }
             })
             .await?;
-        match (&self.source, mode.as_str()) {
-            (Source::Pool(_), _) | (Source::File(_), "wal") => Ok(()),
-            (Source::File(file), mode) => Err(StoreError::fatal(format!(
-                "could not {attempt}: {} stays in the journal mode {mode:?}; it must lie on a local file system that \
-                 lets processes share memory",
-                file.path.display()
-            ))),
-        }
+        check_mode(attempt, &self.source, &mode)
     }
 
     /// Answers whether the file can be opened and the table is there.
@@ -216,9 +209,8 @@ impl SqliteStore {
 
     /// Answers the journal mode that the file is in then.
     async fn create(&self, link: &mut Link) -> Result<String, sqlx::Error> {
-        let mode = |rows: Vec<SqliteRow>| match rows.first() {
-            Some(row) => row.try_get::<String, _>(0),
-            None => Err(sqlx::Error::RowNotFound),
+        let mode = |rows: Vec<SqliteRow>| {
+            rows.first().ok_or(sqlx::Error::RowNotFound)?.try_get::<String, _>(0)
         };
         let mut found = mode(link.ask(journal_mode()).await?)?;
         if found != "wal" && matches!(self.source, Source::File(_)) {
@@ -254,6 +246,18 @@ impl SqliteStore {
                 outcome.map_err(|error| store_error(attempt, &self.table, &self.source, error))
             }
         }
+    }
+}
+
+/// A file of ours has to be in WAL mode, a pool's is its application's business.
+fn check_mode(attempt: &str, source: &Source, mode: &str) -> Result<(), StoreError> {
+    match source {
+        Source::File(file) if mode != "wal" => Err(StoreError::fatal(format!(
+            "could not {attempt}: {} stays in the journal mode {mode:?}; it must lie on a local file system that lets \
+             processes share memory",
+            file.path.display()
+        ))),
+        Source::File(_) | Source::Pool(_) => Ok(()),
     }
 }
 
@@ -296,5 +300,21 @@ impl fmt::Debug for SqliteStore {
             Source::Pool(_) => debug.field("pool", &format_args!("..")),
         };
         debug.field("table", &self.table.name()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_in_wal_mode_is_named_with_the_mode_that_it_is_in() {
+        let file = Source::File(File::from_url("/net/leases.db").unwrap().into());
+        let error = check_mode("create the schema", &file, "delete").unwrap_err();
+        assert!(error.is_fatal(), "{error}");
+        let says =
+            "could not create the schema: /net/leases.db stays in the journal mode \"delete\"";
+        assert!(error.to_string().starts_with(says), "{error}");
+        assert!(check_mode("create the schema", &file, "wal").is_ok());
     }
 }

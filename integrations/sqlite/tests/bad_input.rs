@@ -79,6 +79,48 @@ async fn a_directory_is_no_file() {
 }
 
 #[tokio::test]
+async fn a_file_is_no_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("notes.txt");
+    fs::write(&path, "no directory").unwrap();
+    fatal(store(&path.join("leases.db")).ensure_schema().await, 14, "cannot be reached");
+}
+
+/// A pipe, for one, is there and can't be opened as a file.
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_there_and_cannot_be_opened_is_not_called_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("leases.db");
+    let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    fatal(store(&path).ensure_schema().await, 14, "may not be opened by this process");
+}
+
+/// In a process of its own: there is one current directory.
+#[cfg(unix)]
+#[test]
+fn a_relative_path_cannot_be_completed_when_the_current_directory_is_gone() {
+    const IS_GONE: &str = "TENURE_TEST_DIRECTORY_IS_GONE";
+    if std::env::var_os(IS_GONE).is_some() {
+        let error = SqliteStore::new("leases.db").unwrap_err();
+        assert!(error.to_string().contains("\"leases.db\" is relative"), "{error}");
+        assert!(SqliteStore::new("/var/lib/leases.db").is_ok());
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = std::process::Command::new("sh")
+        .args(["-c", r#"mkdir gone && cd gone && rmdir ../gone && exec "$0" --exact "$1""#])
+        .arg(std::env::current_exe().unwrap())
+        .arg("a_relative_path_cannot_be_completed_when_the_current_directory_is_gone")
+        .env(IS_GONE, "")
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
+}
+
+#[tokio::test]
 async fn a_file_of_another_kind_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("notes.txt");
@@ -218,4 +260,60 @@ async fn a_pool_without_a_free_connection_is_told_from_a_broken_database() {
 
     pool.close().await;
     assert!(session.inspect().await.unwrap_err().is_fatal());
+}
+
+#[tokio::test]
+async fn administration_does_not_wait_for_ever_for_a_connection() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("leases.db");
+    store(&path).ensure_schema().await.unwrap();
+    let options = SqlitePoolOptions::new().max_connections(1).acquire_timeout(LEASE);
+    let pool = options.connect_with(SqliteConnectOptions::new().filename(&path)).await.unwrap();
+    let _taken = pool.acquire().await.unwrap();
+    tokio::time::pause();
+    let error = SqliteStore::from_pool(pool).ping().await.unwrap_err();
+    assert!(error.is_retryable() && error.to_string().contains("no answer within"), "{error}");
+}
+
+#[tokio::test]
+async fn a_store_shows_which_database_and_which_table_it_is() {
+    let shown = format!("{:?}", SqliteStore::new("/srv/app.db").unwrap());
+    assert_eq!(shown, r#"SqliteStore { file: "/srv/app.db", table: "leader_election" }"#);
+    let pool = SqlitePool::connect_lazy("sqlite::memory:").unwrap();
+    let shown = format!("{:?}", SqliteStore::from_pool(pool).with_table("leases").unwrap());
+    assert_eq!(shown, r#"SqliteStore { pool: .., table: "leases" }"#);
+    let session = store(Path::new("/srv/app.db")).session(&election());
+    let shown = format!("{session:?}");
+    assert!(shown.contains("an election") && shown.contains("leader_election"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_pools_database_that_is_missing_is_no_fault_of_a_path_of_ours() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = SqliteConnectOptions::new().filename(directory.path().join("leases.db"));
+    let store = SqliteStore::from_pool(SqlitePool::connect_lazy_with(missing));
+    let error = store.session(&election()).inspect().await.unwrap_err();
+    let cause = error.source().and_then(|source| source.downcast_ref::<SqliteError>()).unwrap();
+    assert!(matches!(cause.driver(), sqlx::Error::Database(_)), "{cause:?}");
+    fatal(Err::<(), _>(error), 14, "the pool's database cannot be opened");
+}
+
+/// SQLite does not wait by itself for the lock that a switch of the mode needs.
+#[tokio::test]
+async fn whoever_creates_the_schema_waits_for_writers_and_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("leases.db");
+    execute(&path, "CREATE TABLE something_else (a)").await;
+    let mut writer =
+        SqliteConnection::connect_with(&SqliteConnectOptions::new().filename(&path)).await.unwrap();
+    let writing = writer.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let store = store(&path);
+    let mut created = std::pin::pin!(store.ensure_schema());
+    tokio::select! {
+        created = &mut created => panic!("{created:?} beside a writer"),
+        () = tokio::time::sleep(Duration::from_millis(300)) => {}
+    }
+    writing.commit().await.unwrap();
+    created.await.unwrap();
+    store.ping().await.unwrap();
 }

@@ -9,8 +9,8 @@ use sqlx::{
 };
 use tempfile::TempDir;
 use tenure::{
-    Candidacy, ElectionName, Elector, Identity, Store, StoreError, Term, TermEnd,
-    store::{AcquireRequest, HoldError, Observed, Outcome, Session},
+    Candidacy, ElectionName, Elector, Fence, Identity, Store, StoreError, Term, TermEnd,
+    store::{AcquireRequest, HoldError, Observed, Outcome, PlaceRequest, Session},
 };
 use tenure_sqlite::{SqliteError, SqliteStore};
 
@@ -232,8 +232,52 @@ fn a_write_that_the_system_refuses_is_tried_again() {
         .arg(std::env::current_exe().unwrap())
         .arg("a_write_that_the_system_refuses_is_tried_again")
         .env(PATH, database.directory.path().join("leases.db"))
+        // Under the limit the profile that `cargo xtask cover` has every process write would be cut off.
+        .env("LLVM_PROFILE_FILE", "/dev/null")
         .output()
         .unwrap();
     let printed = String::from_utf8_lossy(&limited.stdout);
     assert!(limited.status.success() && printed.contains("1 passed"), "{printed}");
+}
+
+/// A trigger of somebody else's swallows it.
+#[tokio::test]
+async fn a_record_that_is_gone_as_soon_as_it_is_placed_is_tried_again() {
+    let database = Database::new().await;
+    database
+        .execute(
+            "CREATE TRIGGER swallow BEFORE INSERT ON leader_election BEGIN SELECT RAISE(IGNORE); END",
+        )
+        .await;
+    let mut session = database.store.session(&election());
+    let error = session.place(&PlaceRequest::new(LEASE)).await.unwrap_err();
+    assert!(error.is_retryable() && error.to_string().contains("vanished again"), "{error}");
+    database.execute("DROP TRIGGER swallow").await;
+    session.place(&PlaceRequest::new(LEASE)).await.unwrap();
+}
+
+#[tokio::test]
+async fn there_is_no_fence_above_the_highest_and_no_lease_for_all_time() {
+    let database = Database::new().await;
+    let mut session = database.store.session(&election());
+    let Outcome::Won(lease) = session.acquire(&claim(None)).await.unwrap() else { panic!() };
+    let mut observed = Observed::from(&lease);
+    observed.fence = Fence::try_from(i64::MAX).unwrap();
+    let error = session.acquire(&claim(Some(observed))).await.unwrap_err();
+    assert!(error.is_fatal() && error.to_string().contains("no fence is left"), "{error}");
+
+    let error = session.place(&PlaceRequest::new(Duration::MAX)).await.unwrap_err();
+    assert!(error.is_fatal() && error.to_string().contains("too long for SQLite"), "{error}");
+}
+
+#[tokio::test]
+async fn a_connection_that_is_interrupted_holds_nothing() {
+    let database = Database::new().await;
+    let (_leader, term) = database.leading().await;
+    let mut connection = database.connection().await;
+    connection.lock_handle().await.unwrap().set_progress_handler(1, || false);
+    match database.store.hold_term(&mut connection, &term).await {
+        Err(HoldError::Store(error)) => is(&error, 9, true, "SQLite was interrupted"),
+        held => panic!("{held:?}"),
+    }
 }
