@@ -240,10 +240,19 @@ mod tests {
 
     #[test]
     fn what_passes_is_told_from_what_someone_must_mend() {
-        let kind = |error| judge(&error).0;
-        assert_eq!(kind(sqlx::Error::Io(std::io::ErrorKind::ConnectionRefused.into())), Transient);
-        assert_eq!(kind(sqlx::Error::PoolTimedOut), Transient);
-        assert_eq!(kind(sqlx::Error::PoolClosed), Fatal);
-        assert_eq!(kind(sqlx::Error::Tls("no".into())), Fatal);
+        let judged = [
+            (sqlx::Error::Io(std::io::ErrorKind::ConnectionRefused.into()), Transient),
+            (sqlx::Error::PoolTimedOut, Transient),
+            (sqlx::Error::WorkerCrashed, Transient),
+            (sqlx::Error::PoolClosed, Fatal),
+            (sqlx::Error::Tls("no".into()), Fatal),
+            (sqlx::Error::Configuration("no".into()), Fatal),
+            (sqlx::Error::InvalidArgument("no".into()), Fatal),
+            (sqlx::Error::ColumnNotFound("fence".into()), Fatal),
+            (sqlx::Error::Decode("no".into()), Fatal),
+        ];
+        for (error, expected) in judged {
+            assert_eq!(judge(&error).0, expected, "{error}");
+        }
     }
 }
