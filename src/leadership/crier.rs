@@ -103,6 +103,8 @@ fn crier() -> io::Result<mpsc::Sender<Arc<Bell>>> {
     thread::Builder::new().name("tenure-crier".into()).spawn(move || {
         for bell in bells {
             bell.tell();
+            // The last one closes the channel, which wakes whoever watches as well.
+            contain(|| drop(bell));
         }
     })?;
     Ok(started.insert(crier).clone())
@@ -118,10 +120,11 @@ mod tests {
             mpsc::{Receiver, Sender, channel},
         },
         task::{Context, Poll, Wake, Waker},
+        time::Duration,
     };
 
     use super::{
-        super::{Leadership, Publisher, Requests},
+        super::{Leader, Leadership, Publisher, Requests},
         *,
     };
     use crate::{
@@ -228,5 +231,44 @@ mod tests {
         publisher.end(&terms[2], TermEnd::Lost);
         drop(lets_go);
         is_woken.recv().unwrap();
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// Says on which thread it was woken.
+    struct SaysWhere(Sender<Option<String>>);
+
+    impl Wake for SaysWhere {
+        fn wake(self: Arc<Self>) {
+            let _ = self.0.send(thread::current().name().map(str::to_owned));
+        }
+    }
+
+    /// The thread that tells may be the last to hold a channel.
+    #[test]
+    fn a_waker_that_panics_when_a_channel_is_closed_leaves_the_thread_that_tells_alive() {
+        let (publisher, leadership, clock) = told_aside();
+        let term = term_on(&clock, 1, true, &Arc::default());
+        let leader = Leader::new("web-1".parse().unwrap(), term.fence(), Payload::default());
+        publisher.started(term.clone(), leader);
+        let (stubborn, is_held, lets_go) = holding();
+        let mut held = pin!(term.ended());
+        pends(held.as_mut(), &stubborn);
+        drop(publisher);
+        is_held.recv_timeout(LONG).unwrap();
+
+        // All who watched were told; the channel is still open.
+        let mut watch = leadership.watch();
+        let mut panics = pin!(watch.changed());
+        pends(panics.as_mut(), &Arc::new(Panics).into());
+        drop(lets_go);
+
+        let (publisher, _, clock) = told_aside();
+        let term = term_on(&clock, 1, true, &Arc::default());
+        let (says, told_on) = channel();
+        let mut told = pin!(term.ended());
+        pends(told.as_mut(), &Arc::new(SaysWhere(says)).into());
+        publisher.end(&term, TermEnd::Lost);
+        assert_eq!(told_on.recv_timeout(LONG).unwrap().as_deref(), Some("tenure-crier"));
     }
 }

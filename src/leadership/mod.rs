@@ -90,9 +90,12 @@ impl Leadership {
     /// [`InFlight::poll_with`](crate::InFlight::poll_with).
     #[must_use]
     pub fn admit(&self) -> Option<(InFlight, TermGuard)> {
-        let status = self.status.borrow();
-        let term = status.term.as_ref().filter(|term| term.is_ready());
-        let admitted = term.and_then(|term| InFlight::begin(term).ok());
+        let admitted = {
+            let status = self.status.borrow();
+            let term = status.term.as_ref().filter(|term| term.is_ready());
+            term.and_then(|term| InFlight::begin(term).ok())
+        };
+        // Not on loan: who counts is somebody else's code.
         self.telemetry().request(match &admitted {
             Some(_) => RequestOutcome::Admitted,
             None => RequestOutcome::Refused,

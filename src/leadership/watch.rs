@@ -36,7 +36,8 @@ impl StatusWatch {
     /// The receiver of tokio's channel beneath, for libraries that ask for one, such as streams.
     ///
     /// Do not keep what it lends: as long as a loan lives, the elector that publishes here waits, and with it all others of
-    /// the process. Every check still goes by the clock then, but nobody renews, and nobody is woken.
+    /// the process: nobody renews, and nobody is woken. Whoever asks this elector's [`Leadership`](super::Leadership) waits
+    /// behind it. A [`Term`](crate::Term) and a [`Status`] that somebody has in hand still answer, by the clock.
     #[must_use]
     pub fn into_receiver(self) -> watch::Receiver<Status> {
         self.0
