@@ -6,7 +6,11 @@ use std::{
     process::{Command as Process, Stdio},
 };
 
-use crate::{Command, Failure, cargo, servers, steps::Steps};
+use crate::{
+    Command, Failure, cargo, servers,
+    steps::Steps,
+    tools::{self, Tool},
+};
 
 pub(crate) const COMMAND: Command = Command {
     name: "fuzz",
@@ -16,7 +20,7 @@ pub(crate) const COMMAND: Command = Command {
 };
 
 /// Of cargo-fuzz: another one may write its programs in another way.
-const VERSION: &str = "0.13.1";
+const CARGO_FUZZ: Tool = Tool { name: "cargo-fuzz", version: "0.13.1" };
 const TOOLCHAIN: &str = "+nightly";
 const SECONDS: u32 = 60;
 /// As much as a payload may have, and some more.
@@ -39,8 +43,9 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
     if chosen.iter().any(|target| NEEDS_A_SERVER.contains(&target.as_str())) {
         steps.step("servers", servers::ensure_installed)?;
     }
-    let tools = cargo::target_directory()?.join("tools");
-    steps.step("cargo-fuzz", || install(&tools))?;
+    let target = cargo::target_directory()?;
+    steps.step(CARGO_FUZZ.name, || CARGO_FUZZ.ensure_installed(&target))?;
+    let tools = tools::root(&target);
     steps.program("build", cargo_fuzz(&tools, &fuzz, "build").args(asked.target))?;
     let outcomes = chosen.into_iter().map(|target| {
         let mut search = cargo_fuzz(&tools, &fuzz, "run");
@@ -109,20 +114,6 @@ fn has_nightly() -> Result<(), Failure> {
         "there is no nightly toolchain, whose compiler a fuzzer needs to see what code its inputs reach; \
          `rustup toolchain install nightly --profile minimal` installs one. Ordinary tests repeat what was found without",
     ))
-}
-
-fn install(tools: &Path) -> Result<(), Failure> {
-    let installed = Process::new(tools.join("bin").join("cargo-fuzz")).arg("--version").output();
-    let is_it = |said: Vec<u8>| String::from_utf8_lossy(&said).trim_end().ends_with(VERSION);
-    if installed.is_ok_and(|output| is_it(output.stdout)) {
-        return Ok(());
-    }
-    let status = cargo::cargo()
-        .args(["install", "cargo-fuzz", "--locked", "--version", VERSION, "--root"])
-        .arg(tools)
-        .status()
-        .map_err(|error| Failure::new(format!("cargo cannot be started: {error}")))?;
-    if status.success() { Ok(()) } else { Err(Failure::new(format!("cargo install: {status}"))) }
 }
 
 /// Without a sanitizer, which looks for what no safe code can do, at half the speed.

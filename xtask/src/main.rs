@@ -3,6 +3,7 @@
 mod bench;
 mod cargo;
 mod conformance;
+mod cover;
 mod fuzz;
 mod interleavings;
 mod model;
@@ -12,6 +13,7 @@ mod simulate;
 mod steps;
 mod tally;
 mod test;
+mod tools;
 mod verdicts;
 
 use std::process::ExitCode;
@@ -39,10 +41,11 @@ const COMMANDS: &[Command] = &[
     conformance::COMMAND,
     interleavings::COMMAND,
     bench::COMMAND,
-    simulate::COMMAND,
-    model::COMMAND,
+    cover::COMMAND,
     fuzz::COMMAND,
+    model::COMMAND,
     mutants::COMMAND,
+    simulate::COMMAND,
 ];
 
 fn main() -> ExitCode {
