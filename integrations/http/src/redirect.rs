@@ -6,7 +6,7 @@ use http::{
     header::{HOST, LOCATION},
     uri::{Authority, PathAndQuery, Scheme},
 };
-use tenure::Leader;
+use tenure::{Leader, Status};
 
 use crate::{FORWARDED, Form, REASON, Refusal};
 
@@ -16,6 +16,8 @@ use crate::{FORWARDED, Form, REASON, Refusal};
 /// - There is none for a request that carries [`FORWARDED`]: it was sent on once already.
 /// - There is none to the very host and port that the request was sent to: whoever answers there would send it there
 ///   again. So it is if all replicas publish the address of the load balancer in front of them.
+/// - [`from_standby`](Self::from_standby) gives none to the URL that the standby publishes itself. A process that was
+///   restarted finds the lease of its last life under another identity, and at its own address.
 /// - Replicas that publish their own addresses send a request from term to later term, and so at last to the one that
 ///   leads.
 ///
@@ -36,6 +38,20 @@ pub struct Redirect {
 }
 
 impl Redirect {
+    /// From a standby, to the leader that its `status` knows of.
+    ///
+    /// `None` if nobody else is known to lead, if the leader publishes the same URL as the standby, and where
+    /// [`to`](Self::to) gives none.
+    #[must_use]
+    pub fn from_standby(status: &Status, uri: &Uri, headers: &HeaderMap) -> Option<Self> {
+        let leader = status.other_leader()?;
+        let urls = leader.payload().as_str().zip(status.payload().as_str());
+        if urls.is_some_and(|(leaders, own)| is_same_url(leaders, own)) {
+            return None;
+        }
+        Self::to(leader, uri, headers)
+    }
+
     /// To `leader`, for a request of this URI with these headers.
     ///
     /// `None` if that would lead in a circle, if the leader's payload is no `http` or `https` URL to which a path can be
@@ -102,6 +118,16 @@ fn is_same_host(base: &Uri, asked: &Authority) -> bool {
     let default = if base.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
     let same_name = base.host().is_some_and(|host| host.eq_ignore_ascii_case(asked.host()));
     same_name && base.port_u16().unwrap_or(default) == asked.port_u16().unwrap_or(default)
+}
+
+/// Whether both lead to the same place, however they are spelt.
+fn is_same_url(one: &str, other: &str) -> bool {
+    let (Some(one), Some(other)) = (base_url(one), base_url(other)) else { return false };
+    let path = |url: &Uri| url.path().trim_end_matches('/').to_owned();
+    let host = other.authority();
+    // Of two URLs the port that is not there may mean another one.
+    let same_scheme = one.scheme() == other.scheme();
+    same_scheme && host.is_some_and(|host| is_same_host(&one, host)) && path(&one) == path(&other)
 }
 
 fn append(base: Uri, asked: &PathAndQuery) -> Option<Uri> {
@@ -173,6 +199,20 @@ mod tests {
     #[test]
     fn what_was_sent_on_once_is_not_sent_on_again() {
         assert_eq!(redirect(b"http://10.0.0.7", "/", &[("tenure-forwarded", "41")]), None);
+    }
+
+    #[test]
+    fn a_url_is_the_same_however_it_is_spelt() {
+        let own = "http://web-7/app";
+        for same in ["http://web-7/app", "HTTP://Web-7:80/app/"] {
+            assert!(is_same_url(same, own), "{same}");
+        }
+        for other in
+            ["http://web-7/", "http://web-7:8080/app", "https://web-7/app", "http://web-8/app", ""]
+        {
+            assert!(!is_same_url(other, own), "{other}");
+        }
+        assert!(!is_same_url("", ""), "which is no URL");
     }
 
     #[test]

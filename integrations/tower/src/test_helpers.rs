@@ -61,6 +61,9 @@ pub(crate) struct Standby {
 }
 
 impl Standby {
+    /// What it publishes itself.
+    pub(crate) const PAYLOAD: &str = "http://standby";
+
     pub(crate) async fn of_a_leader_at(payload: &str) -> Self {
         let store = MemoryStore::new();
         let contender = |payload| {
@@ -68,7 +71,7 @@ impl Standby {
         };
         let leader = contender(payload);
         let term_of_leader = leader.leadership().leading().await.unwrap();
-        let standby = contender("http://standby");
+        let standby = contender(Self::PAYLOAD);
         let leadership = standby.leadership();
         let mut watch = leadership.watch();
         watch.wait_for(|status| status.leader().is_some()).await.unwrap();

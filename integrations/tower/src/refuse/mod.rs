@@ -167,6 +167,14 @@ mod tests {
         let refused = answer(redirecting(&standby.leadership), request()).await;
         assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
 
+        let restarted = Standby::of_a_leader_at(&format!("{}/", Standby::PAYLOAD)).await;
+        let refused = answer(redirecting(&restarted.leadership), request()).await;
+        assert_eq!(
+            refused.status(),
+            StatusCode::SERVICE_UNAVAILABLE,
+            "to an earlier life of its own"
+        );
+
         let nobody_known = Replica::elector();
         let refused = answer(redirecting(&nobody_known.leadership()), request()).await;
         assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);

@@ -27,7 +27,7 @@ impl RedirectToLeader {
     fn redirect<A>(&self, request: &Request<A>) -> Option<Redirect> {
         let status = self.leadership.status();
         let uri = (self.sent)(request.extensions()).unwrap_or(request.uri());
-        Redirect::to(status.other_leader()?, uri, request.headers())
+        Redirect::from_standby(&status, uri, request.headers())
     }
 }
 
