@@ -144,7 +144,7 @@ fn tarpaulin(measured: &Crate, target: &Path, reports: &Path) -> std::process::C
         .arg(reports)
         .arg("--target-dir")
         .arg(target.join("cover"))
-        .args(["--package", measured.name, "--all-features", "--lib", "--tests"])
+        .args(["--package", measured.name, "--all-features", "--tests"])
         .arg("--include-files")
         .arg(sources);
     for file in measured.test_support {
