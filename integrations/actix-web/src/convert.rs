@@ -9,7 +9,7 @@ use actix_web::{
 };
 use bytes::Bytes;
 use http::header::CONNECTION;
-use tenure::Leader;
+use tenure::Status;
 use tenure_http::{Form, Redirect};
 
 /// In which form `request` is to be answered.
@@ -25,14 +25,14 @@ pub(crate) fn form(request: &HttpRequest) -> Form {
     Form::new(version, content_type.map(|value| value.as_bytes()))
 }
 
-/// Where the leader would answer `request`.
-pub(crate) fn redirect(leader: &Leader, request: &HttpRequest) -> Option<Redirect> {
+/// Where the leader that a standby knows of would answer `request`.
+pub(crate) fn redirect(status: &Status, request: &HttpRequest) -> Option<Redirect> {
     let uri = request.uri().to_string().parse().ok()?;
     let headers = request.headers().iter().filter_map(|(name, value)| {
         let name = http::HeaderName::from_bytes(name.as_str().as_bytes()).ok()?;
         Some((name, http::HeaderValue::from_bytes(value.as_bytes()).ok()?))
     });
-    Redirect::to(leader, &uri, &headers.collect())
+    Redirect::from_standby(status, &uri, &headers.collect())
 }
 
 pub(crate) fn response(response: http::Response<Bytes>) -> HttpResponse {

@@ -77,6 +77,6 @@ fn unavailable(refusal: &Refusal, request: &HttpRequest) -> HttpResponse {
 }
 
 fn redirect(leadership: &Leadership, request: &HttpRequest) -> Option<HttpResponse> {
-    let redirect = convert::redirect(leadership.status().other_leader()?, request)?;
+    let redirect = convert::redirect(&leadership.status(), request)?;
     redirect.to_response_in(convert::form(request)).map(convert::response)
 }

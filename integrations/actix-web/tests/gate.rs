@@ -271,3 +271,27 @@ async fn a_load_balancer_finds_the_leader_by_its_status() {
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(reason(&response), "refused");
 }
+
+/// A process that was restarted: the lease of its last life runs on, at its own address.
+#[actix_web::test]
+async fn a_standby_leads_nobody_to_its_own_address() {
+    let store = MemoryStore::new();
+    let contender = |payload: &str| {
+        Elector::builder("billing", store.clone()).payload(payload).build().unwrap().spawn()
+    };
+    let leader = contender("http://10.0.0.7");
+    leader.leadership().leading().await.unwrap();
+    for (own, expected) in [
+        ("http://10.0.0.8", StatusCode::TEMPORARY_REDIRECT),
+        ("http://10.0.0.7:80/", StatusCode::SERVICE_UNAVAILABLE),
+    ] {
+        let standby = contender(own);
+        let mut watch = standby.leadership().watch();
+        watch.wait_for(|status| status.leader().is_some()).await.unwrap();
+        let gate = LeaderOnly::new(standby.leadership()).redirect_to_leader();
+        let app = App::new().service(web::resource("/job").wrap(gate).route(web::get().to(fence)));
+        let app = init_service(app).await;
+        let answered = try_call_service(&app, asking!("/job")).await.unwrap();
+        assert_eq!(answered.status(), expected, "published by the standby: {own}");
+    }
+}
