@@ -25,6 +25,8 @@ struct Faults {
     panic: AtomicBool,
     fail: AtomicBool,
     renewals: AtomicUsize,
+    /// How many sessions were opened.
+    sessions: AtomicUsize,
     /// Gives each session's stream of hints; the streams that were asked for are counted.
     hints: AtomicUsize,
     hint: tokio::sync::Notify,
@@ -46,6 +48,7 @@ impl Store for Faulty {
     type Session = FaultySession;
 
     fn session(&self, election: &ElectionName) -> FaultySession {
+        self.faults.sessions.fetch_add(1, Ordering::Relaxed);
         FaultySession { inner: Store::session(&self.inner, election), faults: self.faults.clone() }
     }
 
@@ -152,6 +155,25 @@ async fn a_store_that_hangs_ends_the_term_in_time_and_the_election_recovers() {
     faults.hang.store(false, Ordering::Relaxed);
     assert!(leadership.leading().await.unwrap().fence() > term.fence());
     assert!(leadership.status().last_error().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_abandoned_takes_its_session_with_it_and_one_that_failed_does_not() {
+    let fleet = Fleet::new();
+    let faults = Arc::new(Faults::default());
+    let store = Faulty { inner: fleet.store.clone(), faults: faults.clone() };
+    let candidacy = fleet.builder_on(store).build().unwrap().spawn();
+    let leadership = candidacy.leadership();
+    leadership.leading().await.unwrap();
+    let mut watch = leadership.watch();
+    for (fault, sessions) in [(&faults.fail, 1), (&faults.hang, 2)] {
+        assert_eq!(faults.sessions.load(Ordering::Relaxed), 1);
+        fault.store(true, Ordering::Relaxed);
+        watch.wait_for(|status| status.last_error().is_some()).await.unwrap();
+        fault.store(false, Ordering::Relaxed);
+        watch.wait_for(|status| status.last_error().is_none()).await.unwrap();
+        assert_eq!(faults.sessions.load(Ordering::Relaxed), sessions);
+    }
 }
 
 #[tokio::test(start_paused = true)]

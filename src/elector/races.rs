@@ -1,11 +1,14 @@
-//! Work that begins at the worst of moments: when the elector has made up its mind to end the term, and nobody can see that
-//! yet.
+//! The worst of moments: work begins when the elector has made up its mind to end the term and nobody can see that yet, or
+//! somebody sees the term end when the elector has made up its mind to go on.
 
 use std::{sync::Mutex, time::Duration};
 
 use tracing::field::{Field, Visit};
 
-use super::{tests::Fleet, *};
+use super::{
+    tests::{Fleet, LEASE},
+    *,
+};
 use crate::{TermEnd, TermGuard, term::InFlight};
 
 /// Calls back while the elector says that it cancels a term: the last moment at which the term is live.
@@ -83,4 +86,20 @@ async fn work_that_was_admitted_while_an_end_began_is_waited_for() {
     *work.lock().unwrap() = None;
     shutdown.await.unwrap();
     assert_eq!(term.end(), Some(TermEnd::Shutdown));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_is_confirmed_after_somebody_saw_the_term_end_begins_no_work_anew() {
+    let fleet = Fleet::new();
+    let candidacy = fleet.candidate();
+    let leadership = candidacy.leadership();
+    let term = leadership.leading().await.unwrap();
+    // What anybody does who reads the clock past the deadline. The elector was told an earlier time just before.
+    term.finish(TermEnd::Expired);
+    let next = tokio::select! {
+        next = leadership.leading() => next.unwrap(),
+        () = tokio::time::sleep(LEASE * 3) => panic!("it goes on with a term that is over"),
+    };
+    assert!(next.fence() > term.fence());
+    assert_eq!(term.end(), Some(TermEnd::Expired));
 }

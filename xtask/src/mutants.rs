@@ -10,12 +10,17 @@ mod table;
 mod watch;
 mod workspace;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+    time::Duration,
+};
 
 use self::{
     layer::{Layer, Programs, Trial},
     seed::Seed,
-    watch::{Verdict, watch},
+    watch::{Seen, Verdict, watch},
 };
 use crate::{Command, Failure, cargo, servers, steps::Steps};
 
@@ -96,47 +101,71 @@ fn pass_unseeded(planned: &[Planned<'_>]) -> Result<(), Failure> {
     for trial in planned.iter().flat_map(|(_, _, trials)| trials) {
         distinct.entry((trial.executable.clone(), trial.arguments.clone())).or_insert(trial);
     }
-    for trial in distinct.into_values() {
-        match watch(trial, None)?.verdict {
-            Verdict::Passed => {}
-            other => return Err(Failure::new(format!("{trial}, without a seeded bug: {other}"))),
-        }
+    let distinct: Vec<&Trial> = distinct.into_values().collect();
+    let broken = side_by_side(&distinct, |trial| {
+        let Seen { verdict, took } = watch(trial, None)?;
+        println!("{:>6.1} s  {trial} {}", took.as_secs_f64(), trial.arguments.join(" "));
+        Ok((verdict != Verdict::Passed).then(|| format!("\n  {trial}: {verdict}")))
+    })?;
+    if broken.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    Err(Failure::new(format!("without a seeded bug:{}", broken.concat())))
 }
 
 fn fail_seeded(planned: &[Planned<'_>]) -> Result<(), Failure> {
-    let mut survivors = Vec::new();
-    for (seed, layer, trials) in planned {
+    let survivors = side_by_side(planned, |(seed, layer, trials)| {
         let mut took = Duration::ZERO;
-        let mut noticed = None;
+        let mut verdict = Verdict::Passed;
         for trial in trials {
             let seen = watch(trial, Some(&seed.name))?;
             took += seen.took;
-            match seen.verdict {
-                Verdict::Passed => {}
-                Verdict::Hung if !seed.hangs => noticed = Some(Err("it hangs".to_owned())),
-                caught => noticed = Some(Ok(format!("{trial}: {caught}"))),
-            }
-            if noticed.is_some() {
+            verdict = seen.verdict;
+            if verdict != Verdict::Passed {
                 break;
             }
         }
-        let (mark, how) = match &noticed {
-            Some(Ok(how)) => ("caught", how.as_str()),
-            Some(Err(why)) => ("FAILED", why.as_str()),
-            None => ("SURVIVED", ""),
-        };
-        println!("{mark:<8} {:>6.1} s  {:<34} {layer:<11} {how}", took.as_secs_f64(), seed.name);
-        if !matches!(noticed, Some(Ok(_))) {
-            survivors.push(format!("\n  {} ({layer})", seed.name));
-        }
-    }
+        // What comes to no end tells nobody what is wrong.
+        let is_caught = matches!(verdict, Verdict::Failed(_) | Verdict::Died(_));
+        let mark = if is_caught { "caught" } else { "NOT CAUGHT" };
+        println!(
+            "{mark:<10} {:>6.1} s  {:<34} {layer:<11} {verdict}",
+            took.as_secs_f64(),
+            seed.name
+        );
+        Ok((!is_caught).then(|| format!("\n  {} ({layer}): {verdict}", seed.name)))
+    })?;
     println!("{} caught, {} not", planned.len() - survivors.len(), survivors.len());
     if survivors.is_empty() && !planned.is_empty() {
         return Ok(());
     }
-    Err(Failure::new(format!("seeded bugs that were not noticed:{}", survivors.concat())))
+    Err(Failure::new(format!("seeded bugs that were not caught:{}", survivors.concat())))
+}
+
+/// How many programs run at a time: most of them wait more than they compute.
+const AT_A_TIME: usize = 2;
+
+/// Does the work on each item, and returns what it found.
+fn side_by_side<T: Sync>(
+    items: &[T],
+    work: impl Fn(&T) -> Result<Option<String>, Failure> + Sync,
+) -> Result<Vec<String>, Failure> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut found = Vec::new();
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            found.extend(work(item)?);
+        }
+        Ok(found)
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..AT_A_TIME).map(|_| scope.spawn(worker)).collect();
+        let mut all = Vec::new();
+        for worker in workers {
+            all.extend(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        }
+        Ok(all)
+    })
 }
 
 /// Bugs that a program makes up, in the two folders that everything else rests on. Takes an hour or more, and has survivors,

@@ -20,19 +20,26 @@ pub(super) enum Layer {
     Unit,
     /// The model checker.
     Model,
+    /// Fleets on virtual time.
+    Simulation,
     /// The acceptance suite, on the store that the bug is in.
     Conformance,
     /// The tests of the adapters, within their crates and on real connections.
     Adapters,
 }
 
-/// No test program, but one that runs like them: it fails when something is wrong.
+/// No test programs, but they run like them: each fails when something is wrong.
 const MODEL: &str = "tenure-model";
+const SIMULATION: &str = "tenure-simulation";
+
+/// So many schedules of a campaign are played: without a bug that takes seconds, and the bugs show among the first.
+const SCHEDULES: &[&str] = &["--schedules", "300", "--seed", "1", "--campaign"];
 
 /// Programs that bugs are tried on: package, and target.
 const PROGRAMS: &[(&str, &str)] = &[
     ("tenure", "tenure"),
     ("tenure-model", MODEL),
+    ("tenure-simulation", SIMULATION),
     ("tenure-conformance", "conformance"),
     ("tenure-sqlite", "conformance"),
     ("tenure-http", "tenure_http"),
@@ -52,6 +59,7 @@ impl fmt::Display for Layer {
         f.pad(match self {
             Self::Unit => "unit",
             Self::Model => "model",
+            Self::Simulation => "simulation",
             Self::Conformance => "conformance",
             Self::Adapters => "adapters",
         })
@@ -68,7 +76,8 @@ impl Layer {
     ) -> Result<Vec<Trial>, Failure> {
         let package = match self {
             Self::Unit => "tenure",
-            Self::Model => "tenure-model",
+            Self::Model => MODEL,
+            Self::Simulation => SIMULATION,
             Self::Conformance if seed.file.starts_with("src/") => "tenure-conformance",
             Self::Conformance | Self::Adapters => &package_of(&seed.file)?,
         };
@@ -83,7 +92,7 @@ impl Layer {
         let trial = |program: &&Program| Trial {
             executable: program.executable.clone(),
             directory: program.directory.clone(),
-            arguments: tests.to_vec(),
+            arguments: self.arguments(tests),
             name: format!("{}/{}", program.package, program.target),
         };
         Ok(programs
@@ -92,6 +101,11 @@ impl Layer {
             .filter(|program| built.iter().any(|named| program.is(named)))
             .map(|program| trial(&program))
             .collect())
+    }
+
+    fn arguments(self, tests: &[String]) -> Vec<String> {
+        let always = if self == Self::Simulation { SCHEDULES } else { &[] };
+        always.iter().map(ToString::to_string).chain(tests.iter().cloned()).collect()
     }
 }
 
@@ -137,15 +151,18 @@ impl Programs {
         command.args(["--workspace", "--all-features", "--no-run", "--lib"]);
         let wanted = PROGRAMS.iter().chain(if with_servers { WITH_SERVERS } else { &[] });
         let mut targets: Vec<_> = wanted.map(|(_, target)| *target).collect();
-        // A library's tests are called like the library, and the model is built below.
+        // A library's tests are called like the library, and what is no test is built below.
         targets.retain(|target| !target.starts_with("tenure"));
         targets.sort_unstable();
         targets.dedup();
         command.args(targets.iter().flat_map(|target| ["--test", target]));
         let mut programs = built(command)?;
-        let mut model = in_copy(root, "build")?;
-        model.args(["--release", "--package", MODEL]);
-        programs.extend(built(model)?);
+        // One by one, as the commands that run them build them.
+        for fast in [MODEL, SIMULATION] {
+            let mut command = in_copy(root, "build")?;
+            command.args(["--release", "--package", fast]);
+            programs.extend(built(command)?);
+        }
         Ok(Self(programs))
     }
 }
@@ -176,7 +193,7 @@ impl Program {
         let message: Value = serde_json::from_str(message).ok()?;
         let executable = message["executable"].as_str()?.into();
         let target = message["target"]["name"].as_str()?;
-        if message["profile"]["test"] != true && target != MODEL {
+        if message["profile"]["test"] != true && ![MODEL, SIMULATION].contains(&target) {
             return None;
         }
         let manifest = Path::new(message["manifest_path"].as_str()?);

@@ -32,11 +32,8 @@ pub(super) struct Seed {
     /// What goes in its place. [`AWAKE`] stands for a `bool`: whether the bug is awake.
     replace: String,
     /// Each of these layers must notice: by one of the tests in whose names such a part occurs, or of all that it has if no
-    /// part is given. For the model they are scopes.
+    /// part is given. For the model they are scopes, for the simulation it is a campaign.
     pub(super) caught_by: BTreeMap<Layer, Vec<String>>,
-    /// Whether a test program that comes to no end has noticed.
-    #[serde(default)]
-    pub(super) hangs: bool,
 }
 
 #[derive(Deserialize)]

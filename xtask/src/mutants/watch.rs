@@ -26,9 +26,9 @@ pub(super) struct Seen {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Passed,
-    /// The first test that failed.
+    /// The first test that failed, or the first property that does not hold.
     Failed(String),
-    /// The program ended otherwise than by its tests.
+    /// The program failed without saying so.
     Died(String),
     Hung,
 }
@@ -63,8 +63,8 @@ pub(super) fn watch(trial: &Trial, awake: Option<&str>) -> Result<Seen, Failure>
         let left = LIMIT.saturating_sub(started.elapsed());
         match lines.as_ref().map(|lines| lines.recv_timeout(left)) {
             Some(Ok(line)) => {
-                if let Some(test) = failed_test(&line) {
-                    break Verdict::Failed(test.to_owned());
+                if let Some(finding) = finding(&line) {
+                    break Verdict::Failed(finding.to_owned());
                 }
             }
             Some(Err(RecvTimeoutError::Timeout)) => break Verdict::Hung,
@@ -97,9 +97,11 @@ fn ended(child: &mut Child) -> std::io::Result<Verdict> {
     Ok(if status.success() { Verdict::Passed } else { Verdict::Died(status.to_string()) })
 }
 
-/// Reads `test protocol::tests::a_term_ends ... FAILED`.
-fn failed_test(line: &str) -> Option<&str> {
-    line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
+/// Reads `test protocol::tests::a_term_ends ... FAILED`, what the model says, and what the simulation says.
+fn finding(line: &str) -> Option<&str> {
+    let test = || line.strip_prefix("test ")?.strip_suffix(" ... FAILED");
+    let line = line.trim_start();
+    test().or_else(|| line.strip_prefix("BROKEN: ")).or_else(|| line.strip_prefix("VIOLATED: "))
 }
 
 #[cfg(test)]
@@ -107,9 +109,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_test_that_failed_is_read_from_its_line() {
-        assert_eq!(failed_test("test term::tests::it ... FAILED"), Some("term::tests::it"));
-        assert_eq!(failed_test("test term::tests::it ... ok"), None);
-        assert_eq!(failed_test("test result: FAILED. 1 passed; 1 failed"), None);
+    fn what_failed_is_read_from_its_line() {
+        assert_eq!(finding("test term::tests::it ... FAILED"), Some("term::tests::it"));
+        assert_eq!(finding("test term::tests::it ... ok"), None);
+        assert_eq!(finding("test result: FAILED. 1 passed; 1 failed"), None);
+        assert_eq!(finding("    BROKEN: one leader"), Some("one leader"));
+        assert_eq!(finding("VIOLATED: one-leader"), Some("one-leader"));
     }
 }

@@ -3,6 +3,7 @@
 use std::{
     collections::HashSet,
     fs, io,
+    os::unix,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -21,6 +22,9 @@ pub fn seeded(name: &str) -> bool {
 }
 "#;
 
+/// Where tests look for servers that no distribution has, from the root of the workspace that they are built in.
+const SERVERS: &str = "target/servers";
+
 /// Brings the copy up to date and returns where it is. What has not changed is left alone, so that cargo need not build it
 /// again.
 pub(super) fn prepare(seeds: &[Seed]) -> Result<PathBuf, Failure> {
@@ -34,8 +38,11 @@ pub(super) fn prepare(seeds: &[Seed]) -> Result<PathBuf, Failure> {
         };
         write_if_new(&copy.join(file), &bytes).map_err(|error| cannot("written", file, &error))?;
     }
-    remove_others(&copy, &copy, &files.iter().map(PathBuf::from).collect())
-        .map_err(|error| cannot("tidied", "the copy", &error))?;
+    let mut kept: HashSet<PathBuf> = files.iter().map(PathBuf::from).collect();
+    kept.insert(SERVERS.into());
+    remove_others(&copy, &copy, &kept).map_err(|error| cannot("tidied", "the copy", &error))?;
+    lend_servers(&root.join(SERVERS), &copy.join(SERVERS))
+        .map_err(|error| cannot("lent", SERVERS, &error))?;
     Ok(copy)
 }
 
@@ -73,17 +80,32 @@ fn write_if_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::write(path, bytes)
 }
 
-/// Files that are gone in the workspace would still be built in the copy.
+/// Files that are gone in the workspace would still be built in the copy. What a link leads to is not the copy's.
 fn remove_others(copy: &Path, folder: &Path, files: &HashSet<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
+        let entry = entry?;
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
             remove_others(copy, &path, files)?;
         } else if path.strip_prefix(copy).is_ok_and(|file| !files.contains(file)) {
             fs::remove_file(&path)?;
         }
     }
     Ok(())
+}
+
+/// The copy's tests start the servers of the workspace.
+fn lend_servers(servers: &Path, link: &Path) -> io::Result<()> {
+    if fs::read_link(link).is_ok_and(|before| before == servers) {
+        return Ok(());
+    }
+    if let Some(folder) = link.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    match fs::remove_file(link) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => unix::fs::symlink(servers, link),
+    }
 }
 
 fn cannot(what: &str, file: &str, error: &io::Error) -> Failure {
