@@ -62,7 +62,7 @@ mod leadership;
 mod lease;
 mod memory;
 pub mod protocol;
-#[cfg(test)]
+#[cfg(all(test, not(tenure_loom)))]
 mod shown;
 pub mod store;
 mod sync;

@@ -105,7 +105,7 @@ async fn forward(
     let status = leadership.status();
     // `Redirect` leads to where the request would be answered, and never in a circle.
     let target = status.other_leader().and_then(|leader| {
-        let redirect = Redirect::to(leader, request.uri(), request.headers())?;
+        let redirect = Redirect::from_standby(&status, request.uri(), request.headers())?;
         Some((redirect.location().clone(), leader.fence()))
     });
     let Some((location, fence)) = target else { return refused() };

@@ -328,13 +328,14 @@ impl Actor {
 
     fn orders(&self) -> watchdog::Orders {
         let herald = Arc::new(self.publisher.herald());
-        let overran = Arc::clone(&herald);
+        let (announce, overran) = (Arc::clone(&herald), Arc::clone(&herald));
         let telemetry = self.parts.telemetry.clone();
         watchdog::Orders {
             publish: Box::new(move || {
                 telemetry.term_is_over();
                 herald.bump();
             }),
+            announce: Box::new(move |term| announce.announce(term)),
             margin: self.parts.timing.safety_margin(),
             overrun: self.parts.overrun.clone(),
             overran: Box::new(move |guards| overran.overran(guards)),

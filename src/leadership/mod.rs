@@ -40,9 +40,9 @@ use crate::{
 /// One candidate's view of its election, for all who want to know whether it leads. Cheap to clone, and usable on any
 /// thread and any runtime.
 ///
-/// *Leading* means here that the term is live and [ready](Term::is_ready). No answer waits for anything, and each is
-/// judged by the clock when it is given: an elector that hangs, or is gone, reads as not leading once its deadline has
-/// passed.
+/// *Leading* means here that the term is live and [ready](Term::is_ready). No answer waits for anything (but for
+/// whoever keeps a loan of [`StatusWatch::into_receiver`]), and each is judged by the clock when it is given: an elector that
+/// hangs, or is gone, reads as not leading once its deadline has passed.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {

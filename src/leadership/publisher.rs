@@ -175,6 +175,14 @@ impl Herald {
         }
     }
 
+    /// Has those who wait for the end of `term` woken.
+    pub(crate) fn announce(&self, term: &Term) {
+        match self.0.upgrade() {
+            Some(bell) => bell.ring(Some(term)),
+            None => term.announce(),
+        }
+    }
+
     /// This many guards are held although the lease is over.
     pub(crate) fn overran(&self, guards: usize) {
         if let Some(bell) = self.0.upgrade() {

@@ -41,6 +41,8 @@ pub(crate) fn ensure_started(clock: &Clock) -> io::Result<()> {
 pub(crate) struct Orders {
     /// Called when the term was found to be over, before those who wait for that are woken.
     pub(crate) publish: Box<dyn Fn() + Send + Sync>,
+    /// Has those who wait woken, on whichever thread: a waker may take its time, and other terms end too.
+    pub(crate) announce: Box<dyn Fn(&Term) + Send + Sync>,
     /// How much longer than the term its lease lasts.
     pub(crate) margin: Duration,
     /// What to do if guards are held beyond the lease,
@@ -112,6 +114,8 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         if self.entry.term.upgrade().map(Term).is_some_and(|term| term.end().is_some()) {
+            // Whoever drops the watch has said so.
+            self.entry.is_announced.store(true, Ordering::SeqCst);
             return;
         }
         match &self.watcher {
@@ -167,7 +171,7 @@ impl Entry {
 
     fn announce(&self) {
         if let Some(term) = self.term.upgrade().map(Term) {
-            contain(|| term.announce());
+            contain(|| (self.orders.announce)(&term));
             contain(|| term.cell().wake_elector());
         }
     }

@@ -41,6 +41,7 @@ impl Watching {
                 let is_over = watched.cell().marked(Moment::Ended).is_some();
                 publish.fetch_add(if is_over { 1 } else { 1_000 }, Relaxed);
             }),
+            announce: Box::new(Term::announce),
             margin: MARGIN,
             overrun: Overrun::Report,
             overran: Box::new(move |guards| {

@@ -36,6 +36,7 @@ fn real_term(lasts: Duration) -> (Term, Instant) {
 fn orders(publish: impl Fn() + Send + Sync + 'static) -> Orders {
     Orders {
         publish: Box::new(publish),
+        announce: Box::new(Term::announce),
         margin: MARGIN,
         overrun: Overrun::Report,
         overran: Box::new(|_| {}),
