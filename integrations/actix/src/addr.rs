@@ -18,7 +18,9 @@ use crate::{
 ///
 /// It may be used on any thread and any runtime. Whether a message is accepted is judged by the clock when it is sent,
 /// also if the supervisor has not noticed yet what has happened to the term. Messages that are accepted are handled in
-/// order, and a hand-over waits for them, up to the elector's `drain_timeout`.
+/// order, and a hand-over waits for them, up to the elector's `drain_timeout`. It does not wait for an actor that has failed and is
+/// about to be started anew: what was accepted meanwhile is refused as [`NotLeader`](crate::LeaderSendError::NotLeader), and no
+/// handler has seen it.
 ///
 /// Clones are the same address. When the last one is dropped, messages that were accepted are handled, the actor stops,
 /// and the supervisor ends.
