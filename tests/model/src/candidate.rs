@@ -187,13 +187,9 @@ impl Candidate {
     }
 
     fn watch(&mut self, reply: &Reply) {
-        let lease = match reply {
-            Reply::Inspected(lease) => lease.as_ref(),
-            Reply::Placed(lease) => Some(lease),
-            Reply::Acquired(outcome) | Reply::Renewed(outcome) => outcome.lease(),
-            Reply::Released(_) | Reply::Failed => return,
-        };
-        self.seen = lease.map(|lease| self.seen_in(lease));
+        if !matches!(reply, Reply::Failed) {
+            self.seen = lease_in(reply).map(|lease| self.seen_in(lease));
+        }
     }
 
     fn seen_in(&self, lease: &Lease) -> Seen {
