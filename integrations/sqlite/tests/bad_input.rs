@@ -317,3 +317,29 @@ async fn whoever_creates_the_schema_waits_for_writers_and_goes_on() {
     created.await.unwrap();
     store.ping().await.unwrap();
 }
+
+#[test]
+fn a_table_that_sqlite_would_refuse_is_refused_by_name() {
+    let store = || SqliteStore::new("a.db").unwrap();
+    for (name, says) in [("", "empty"), ("a\0b", "NUL"), ("SQLite_stat1", "SQLite_stat1")] {
+        let error = store().with_table(name).unwrap_err().to_string();
+        assert!(error.contains(says), "{name:?}: {error}");
+    }
+    store().with_table("one \"with\" quotes").unwrap();
+}
+
+/// Migration tools run it, and so do replicas that start beside each other.
+#[tokio::test]
+async fn the_schema_that_is_shown_can_be_created_by_hand_and_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("by hand.db");
+    let by_hand = store(&path).with_table("a table").unwrap();
+    let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+    let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
+    for _ in 0..2 {
+        let schema = sqlx::AssertSqlSafe(by_hand.schema_sql());
+        sqlx::raw_sql(schema).execute(&mut connection).await.unwrap();
+    }
+    connection.close().await.unwrap();
+    by_hand.session(&election()).acquire(&claim()).await.unwrap();
+}
