@@ -188,7 +188,7 @@ impl Candidate {
 
     fn watch(&mut self, reply: &Reply) {
         if !matches!(reply, Reply::Failed) {
-            self.seen = lease_in(reply).map(|lease| self.seen_in(lease));
+            self.seen = reply.lease().map(|lease| self.seen_in(lease));
         }
     }
 
@@ -205,7 +205,7 @@ impl Candidate {
         let flight = self.flight.as_ref();
         let asked = flight.and_then(|flight| observed(&flight.call));
         let replied = flight.and_then(|flight| match &flight.stage {
-            Stage::Replied(reply) => lease_in(reply),
+            Stage::Replied(reply) => reply.lease(),
             Stage::Requested | Stage::Lost => None,
         });
         seen.into_iter().chain(asked).chain(replied.map(|lease| &lease.version))
@@ -276,16 +276,5 @@ pub(crate) fn observed(call: &Call) -> Option<&Version> {
     match call {
         Call::Acquire(request) => request.observed.as_ref().map(|observed| &observed.version),
         Call::Inspect | Call::Place(_) | Call::Renew(_) | Call::Release(_) => None,
-    }
-}
-
-fn lease_in(reply: &Reply) -> Option<&Lease> {
-    match reply {
-        Reply::Inspected(lease) => lease.as_ref(),
-        Reply::Placed(lease) => Some(lease),
-        Reply::Acquired(outcome) | Reply::Renewed(outcome) | Reply::Released(outcome) => {
-            outcome.lease()
-        }
-        Reply::Failed => None,
     }
 }

@@ -181,15 +181,3 @@ impl Participant {
         }
     }
 }
-
-/// The record that an answer shows.
-pub(crate) fn shown(reply: &Reply) -> Option<&Lease> {
-    match reply {
-        Reply::Inspected(lease) => lease.as_ref(),
-        Reply::Placed(lease) => Some(lease),
-        Reply::Acquired(outcome) | Reply::Renewed(outcome) | Reply::Released(outcome) => {
-            outcome.lease()
-        }
-        Reply::Failed => None,
-    }
-}

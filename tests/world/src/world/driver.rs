@@ -11,7 +11,6 @@ use super::{Happening, World};
 use crate::{
     coverage::Moment as Noted,
     event::{CallKind, What, Wish},
-    participant::shown,
     term::Term,
 };
 
@@ -171,13 +170,13 @@ impl World<'_> {
             return;
         };
         participant.outstanding = None;
-        participant.saw(shown(&reply));
+        participant.saw(reply.lease());
         let local = participant.now(now);
         if participant.term.as_ref().is_some_and(|term| term.deadline() <= local) {
             self.coverage.note(Noted::AnsweredAfterDeadline);
         }
         let (who, result) = (participant.who, (&reply).into());
-        let left = shown(&reply).and_then(|lease| lease.ttl);
+        let left = reply.lease().and_then(|lease| lease.ttl);
         self.coverage.answered(call.kind, result);
         self.emit(Some(who), What::Answered { number, call: call.kind, result, left });
         self.give(slot, Input::Reply(reply));
