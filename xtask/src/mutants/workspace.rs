@@ -5,7 +5,6 @@ use std::{
     fs, io,
     os::unix,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use super::seed::Seed;
@@ -29,7 +28,7 @@ const SERVERS: &str = "target/servers";
 /// again.
 pub(super) fn prepare(seeds: &[Seed]) -> Result<PathBuf, Failure> {
     let (root, copy) = (cargo::root(), cargo::target_directory()?.join("mutants/workspace"));
-    let files = tracked(&root)?;
+    let files = files_below(&root)?;
     for file in &files {
         let Ok(bytes) = fs::read(root.join(file)) else { continue };
         let bytes = match String::from_utf8(bytes) {
@@ -46,18 +45,25 @@ pub(super) fn prepare(seeds: &[Seed]) -> Result<PathBuf, Failure> {
     Ok(copy)
 }
 
-/// What git would commit: nothing that was built, and nothing that lies around.
-fn tracked(root: &Path) -> Result<Vec<String>, Failure> {
-    let output = Command::new("git")
-        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-        .current_dir(root)
-        .output()
-        .map_err(|error| cannot("asked", "git", &error))?;
-    if !output.status.success() {
-        return Err(Failure::new(format!("git ls-files failed: {}", output.status)));
+/// The files of the workspace, by their paths from its root: nothing that was built, and nothing of git's, which a checkout need
+/// not have.
+fn files_below(root: &Path) -> Result<Vec<String>, Failure> {
+    let mut found = Vec::new();
+    let mut directories = vec![root.to_path_buf()];
+    while let Some(directory) = directories.pop() {
+        let unreadable = |error| cannot("read", &directory.display().to_string(), &error);
+        for entry in fs::read_dir(&directory).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let (path, kind) = (entry.path(), entry.file_type().map_err(unreadable)?);
+            let is_ours = ![Some("target"), Some(".git")].contains(&entry.file_name().to_str());
+            if kind.is_dir() && is_ours {
+                directories.push(path);
+            } else if let (true, Ok(name)) = (kind.is_file(), path.strip_prefix(root)) {
+                found.push(name.to_string_lossy().into_owned());
+            }
+        }
     }
-    let names = String::from_utf8_lossy(&output.stdout);
-    Ok(names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
+    Ok(found)
 }
 
 fn seeded(file: &str, mut text: String, seeds: &[Seed]) -> Result<String, Failure> {
@@ -110,4 +116,20 @@ fn lend_servers(servers: &Path, link: &Path) -> io::Result<()> {
 
 fn cannot(what: &str, file: &str, error: &io::Error) -> Failure {
     Failure::new(format!("{file} cannot be {what}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_a_build_needs_is_copied_and_nothing_that_one_leaves() {
+        let files = files_below(&cargo::root()).unwrap();
+        for needed in ["Cargo.lock", ".cargo/config.toml", "src/lib.rs", "xtask/mutants/term.toml"]
+        {
+            assert!(files.iter().any(|file| file == needed), "{needed} is missing");
+        }
+        let left = |file: &&String| file.starts_with("target/") || file.starts_with(".git/");
+        assert_eq!(files.iter().find(left), None);
+    }
 }
