@@ -68,19 +68,7 @@ async fn attempt<S: Subject>(
     let answer = next.make(&mut candidate.session).await.expect_store("the next call");
     let written = next.check(answer, Some(&dropped));
 
-    // Whatever is executed late is seen by somebody else as a whole, too.
-    let now = witness.look().await;
-    match written {
-        Some(lease) if now.version == lease.version => {}
-        Some(lease) => assert!(
-            dropped.may_follow(&next) && dropped.explains(&now),
-            "{next:?} reported {lease:?}, but there is {now:?}"
-        ),
-        None => assert!(
-            now.version == before.version || dropped.explains(&now),
-            "nobody has written {now:?}"
-        ),
-    }
+    next.check_what_is_there(&witness.look().await, written, &dropped);
     is_done
 }
 
@@ -150,11 +138,7 @@ impl Write<'_> {
                 None
             }
             Answer::Outcome(Outcome::Won(lease)) => {
-                // A release keeps the payload of the renewal before it.
-                let after = |dropped: &Self| {
-                    let is_renewed = dropped.call == Call::Renew && self.call == Call::Release;
-                    is_renewed && lease.payload == dropped.payload && self.is_of_call(&lease)
-                };
+                let after = |dropped: &Self| self.explains_after(dropped, &lease);
                 let is_own = self.explains(&lease) || dropped.is_some_and(after);
                 assert!(is_own, "{self:?} after {dropped:?} reports {lease:?}");
                 Some(lease)
@@ -173,6 +157,22 @@ impl Write<'_> {
         }
     }
 
+    /// Checks what somebody else sees after this call: what it has `written`, unless the `dropped` one was executed late,
+    /// which is seen as a whole, too.
+    fn check_what_is_there(&self, now: &Lease, written: Option<Lease>, dropped: &Self) {
+        match written {
+            Some(lease) if now.version == lease.version => {}
+            Some(lease) => assert!(
+                dropped.may_follow(self) && dropped.explains_after(self, now),
+                "{self:?} reported {lease:?}, but there is {now:?}"
+            ),
+            None => assert!(
+                now.version == self.before.version || dropped.explains(now),
+                "nobody has written {now:?}"
+            ),
+        }
+    }
+
     /// Whether the record is what this call, executed as a whole, makes of the one before.
     fn explains(&self, now: &Lease) -> bool {
         let payload = match self.call {
@@ -180,6 +180,16 @@ impl Write<'_> {
             Call::Inspect | Call::Place | Call::Release => &self.before.payload,
         };
         self.is_of_call(now) && now.payload == *payload
+    }
+
+    /// Whether the record is what this call makes of what the `earlier` one has left: a release keeps the payload of the
+    /// renewal before it, and every other write brings its own.
+    fn explains_after(&self, earlier: &Self, now: &Lease) -> bool {
+        if self.call == Call::Release && earlier.call == Call::Renew {
+            self.is_of_call(now) && now.payload == earlier.payload
+        } else {
+            self.explains(now)
+        }
     }
 
     fn is_of_call(&self, now: &Lease) -> bool {
@@ -212,5 +222,32 @@ impl Write<'_> {
     /// Whether it may be executed after the `next` one was.
     fn may_follow(&self, next: &Self) -> bool {
         next.call == Call::Renew && matches!(self.call, Call::Renew | Call::Release)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure::{ElectionName, MemoryStore};
+
+    use super::*;
+    use crate::bench::identity;
+
+    #[tokio::test]
+    async fn a_call_that_is_executed_after_the_next_one_contradicts_nothing() {
+        for call in Call::ALL {
+            for next in Call::ALL {
+                let election = ElectionName::new("an election").unwrap();
+                let mut leader =
+                    Candidate::new(identity("the leader"), &MemoryStore::new(), &election);
+                let before = with_ttl(settled(&mut leader).await, None);
+                let dropped = Write { call, before: &before, payload: Payload::from("dropped") };
+                let next = Write { call: next, before: &before, payload: Payload::from("next") };
+
+                let answer = next.make(&mut leader.session).await.unwrap();
+                let written = next.check(answer, Some(&dropped));
+                dropped.make(&mut leader.session).await.unwrap();
+                next.check_what_is_there(&leader.look().await, written, &dropped);
+            }
+        }
     }
 }
