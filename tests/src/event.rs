@@ -77,6 +77,10 @@ pub enum Event {
         /// The term's.
         fence: i64,
     },
+    /// The application holds every connection of its pool.
+    PoolHeld,
+    /// It does not any more.
+    PoolFree,
     /// All threads of the application's runtime are blocked.
     Blocked,
     /// They are not any more.
@@ -105,11 +109,49 @@ pub enum Event {
     },
     /// The store works again.
     Recovered,
+    /// A call to the store is over.
+    Called {
+        /// Which.
+        call: Call,
+        /// When it began.
+        from: Stamp,
+        /// What came of it.
+        answer: Answer,
+    },
     /// Its candidate has stopped.
     Stopped {
         /// Why not in order.
         error: Option<String>,
     },
+}
+
+/// A call to a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(clippy::exhaustive_enums, missing_docs)] // as in `tenure::store::Session`
+pub enum Call {
+    Inspect,
+    Place,
+    Acquire,
+    Renew,
+    Release,
+}
+
+/// What came of a call to a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(clippy::exhaustive_enums)]
+pub enum Answer {
+    /// It changed the record as it was to.
+    Won,
+    /// It changed nothing: the record was another one.
+    Lost,
+    /// It showed the record.
+    Seen,
+    /// The store could not do it, as far as is known.
+    Failed,
+    /// It took too long.
+    GivenUp,
 }
 
 /// What a process that was frozen is told about the term that it had: all of it is to be no.
@@ -153,6 +195,11 @@ pub enum Command {
     },
     /// Block all threads of the application's runtime.
     Block {
+        /// For how long.
+        ms: u64,
+    },
+    /// Take every connection of the pool that the application shares with its store.
+    HoldPool {
         /// For how long.
         ms: u64,
     },

@@ -13,7 +13,8 @@ use crate::{Entry, Event, Participant, Settings, Stamp, Timeline, oracle};
 /// Participants in one election, and what they have said.
 #[derive(Debug)]
 pub struct Fleet {
-    program: PathBuf,
+    /// Of the processes; without it participants run on threads.
+    program: Option<PathBuf>,
     /// What participants are started with, unless they join with something else.
     pub settings: Settings,
     timeline: Arc<Timeline>,
@@ -42,12 +43,17 @@ impl Fleet {
     /// cargo has put it.
     #[must_use]
     pub fn new(program: impl Into<PathBuf>, settings: Settings) -> Self {
-        Self {
-            program: program.into(),
-            settings,
-            timeline: Arc::default(),
-            started: AtomicUsize::new(0),
-        }
+        Self::of(Some(program.into()), settings)
+    }
+
+    /// The same, of participants on threads of this process.
+    #[must_use]
+    pub fn in_process(settings: Settings) -> Self {
+        Self::of(None, settings)
+    }
+
+    fn of(program: Option<PathBuf>, settings: Settings) -> Self {
+        Self { program, settings, timeline: Arc::default(), started: AtomicUsize::new(0) }
     }
 
     /// Starts a participant, and waits until it takes part.
@@ -67,8 +73,11 @@ impl Fleet {
     pub fn join_with(&self, settings: &Settings) -> Participant {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let timeline = self.timeline.clone();
-        let participant = Participant::start(&self.program, settings, number, timeline)
-            .expect("a participant can be started");
+        let participant = match &self.program {
+            Some(program) => Participant::start(program, settings, number, timeline),
+            None => Participant::start_here(settings, number, timeline),
+        }
+        .expect("a participant can be started");
         participant.says("it takes part", |event| matches!(event, Event::Joined { .. }));
         participant
     }

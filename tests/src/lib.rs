@@ -1,7 +1,7 @@
 //! Tests of tenure across its crates, and across processes.
 //!
-//! A test starts a [`Fleet`] of *participants*: processes, each with one candidate in it, that share nothing but a
-//! database. They say what they do on their standard output, in [events](Event) that carry readings of one clock, which
+//! A test starts a [`Fleet`] of *participants*, each with one candidate in it, that share nothing but a database:
+//! processes, or threads of the test's own. They say what they do on their standard output, in [events](Event) that carry readings of one clock, which
 //! all processes of a machine share; and they do what they are [told](Command) on their standard input. The test kills
 //! them, freezes them, or takes their database away, waits for what must happen, and has the [`oracle`] judge everything
 //! that was said.
@@ -9,6 +9,7 @@
 //! What each test proves, and which rule's mutation it was seen to catch, stands in `tests/README.md`.
 #![cfg(unix)]
 
+mod candidate;
 mod event;
 mod fleet;
 pub mod oracle;
@@ -18,7 +19,8 @@ mod stamp;
 mod timeline;
 
 pub use self::{
-    event::{Command, Event, Message, Refusal},
+    candidate::{Reporter, run as run_candidate},
+    event::{Answer, Call, Command, Event, Message, Refusal},
     fleet::{Fleet, Seen},
     participant::Participant,
     settings::{Settings, connect},

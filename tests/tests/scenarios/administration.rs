@@ -8,7 +8,7 @@ use tenure::{
 };
 use tenure_tests::{Event, Stamp};
 
-use super::{BUSY, Ground, ended, runtime, timing};
+use super::{BUSY, Ground, ended, runtime};
 
 pub(crate) fn a_deposed_leader_steps_down_and_its_lease_runs_out(ground: &impl Ground) {
     let fleet = ground.fleet("depose");
@@ -20,7 +20,7 @@ pub(crate) fn a_deposed_leader_steps_down_and_its_lease_runs_out(ground: &impl G
 
     let end = replicas[first.participant].says("it steps down", ended(first.fence, "Lost"));
     let took = end.at - deposed;
-    let limit = timing(&fleet.settings).renew_interval() + BUSY;
+    let limit = fleet.settings.timing().renew_interval() + BUSY;
     assert!(took <= limit, "{took:?}, of at most {limit:?}");
     let second = fleet.leader_after(first.fence);
     assert!(second.from >= fleet.term(first.fence).until, "before the lease had run out");

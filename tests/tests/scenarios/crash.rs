@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_tests::{Event, Refusal, Stamp, wait_until};
 
-use super::{BUSY, Ground, ended, timing};
+use super::{BUSY, Ground, ended};
 
 pub(crate) fn a_killed_leader_is_followed_when_its_lease_runs_out(ground: &impl Ground) {
     let fleet = ground.fleet("kill");
@@ -16,7 +16,7 @@ pub(crate) fn a_killed_leader_is_followed_when_its_lease_runs_out(ground: &impl 
     assert_ne!(second.participant, first.participant);
     assert!(second.from >= fleet.term(first.fence).until, "before the term could end");
     let took = second.from - killed;
-    let limit = timing(&fleet.settings).worst_case().fail_over + BUSY;
+    let limit = fleet.settings.timing().worst_case().fail_over + BUSY;
     assert!(took <= limit, "{took:?}, of at most {limit:?}");
     fleet.judge(2);
 }
@@ -79,7 +79,7 @@ pub(crate) fn candidates_with_different_leases_are_safe_beside_each_other(ground
     let second = fleet.leader_after(first.fence);
     assert!(second.from >= fleet.term(first.fence).until, "the long lease had not run out");
     let took = second.from - killed;
-    let limit = timing(&with_lease(4)).worst_case().fail_over + BUSY;
+    let limit = with_lease(4).timing().worst_case().fail_over + BUSY;
     assert!(took <= limit, "{took:?}, of at most {limit:?}");
 
     // And the other way round: one with a long lease follows those with short ones.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_tests::{Command, Event};
 
-use super::{BUSY, Ground, ended, timing};
+use super::{BUSY, Ground, ended};
 
 const MINUTE: u64 = 60_000;
 
@@ -24,7 +24,7 @@ pub(crate) fn admitted_work_finishes_before_the_successor_starts(ground: &impl G
 
     let second = fleet.leader_after(first.fence);
     let took = second.from - end.at;
-    let limit = timing(&fleet.settings).worst_case().hand_over + BUSY;
+    let limit = fleet.settings.timing().worst_case().hand_over + BUSY;
     assert!(took <= limit, "{took:?}, of at most {limit:?}");
     // All that the work did is claimed for its term: the oracle sees whether any came after the successor's start.
     fleet.judge(2);

@@ -14,7 +14,7 @@ pub(crate) mod runtime;
 use std::time::Duration;
 
 use serde_json::Value;
-use tenure::{DynStore, protocol::Timing};
+use tenure::DynStore;
 use tenure_tests::{Event, Fleet, Settings, connect};
 use tokio::runtime::{Builder, Runtime};
 
@@ -92,11 +92,6 @@ pub(crate) use run_all;
 
 pub(crate) fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
-}
-
-/// The timings that follow from these settings, on their store.
-pub(crate) fn timing(settings: &Settings) -> Timing {
-    *settings.elector().unwrap().build().unwrap().timing()
 }
 
 /// Recognizes the end of a term.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_tests::{Command, Entry, Event, wait_until};
 
-use super::{BUSY, Ground, ended, timing};
+use super::{BUSY, Ground, ended};
 
 /// How exactly the end of a term is known to whoever reads the clock twice for it.
 const GRAIN: Duration = Duration::from_millis(100);
@@ -86,7 +86,7 @@ pub(crate) fn a_store_that_hangs_for_two_leases_costs_the_term_and_the_election_
 
     let second = fleet.leader_after(first.fence);
     let took = second.from - healed;
-    let limit = timing(&fleet.settings).worst_case().recovery + BUSY;
+    let limit = fleet.settings.timing().worst_case().recovery + BUSY;
     assert!(took <= limit, "{took:?}, of at most {limit:?}");
     replicas[second.participant].says("the store works again", |event| *event == Event::Recovered);
     fleet.judge(2);

@@ -1,58 +1,83 @@
 //! What the candidate is elected for: an application on a runtime of its own.
 
 use std::{
+    error::Error,
     io,
-    sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Barrier, Mutex, MutexGuard, OnceLock, PoisonError},
     thread,
     time::Duration,
 };
 
 use futures::{executor::block_on, future::join_all};
-use tenure::{Candidacy, Elector, Leadership, Term};
-use tenure_tests::{Event, Stamp};
+use tenure::{Candidacy, DynStore, Elector, Leadership, Store, Term};
+use tenure_postgres::{
+    PostgresStore,
+    sqlx::{PgPool, postgres::PgPoolOptions},
+};
 use tokio::{
     runtime::{Builder, Runtime},
     task::JoinHandle,
 };
 
-use crate::reporter::Reporter;
+use super::Reporter;
+use crate::{Event, Settings, Stamp, connect};
 
 /// All of them can be blocked.
 const THREADS: usize = 2;
 /// How often work is done.
 const STEP: Duration = Duration::from_millis(10);
+/// How long a connection of the pool is waited for: less than a call to the store may take.
+const PATIENCE: Duration = Duration::from_millis(100);
 
-pub(crate) struct Application {
+pub(super) struct Application {
     runtime: Runtime,
-    leadership: Leadership,
+    /// Which its store uses, too.
+    pool: OnceLock<PgPool>,
     reporter: Reporter,
     requests: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Application {
-    /// Does a little work all the time, in each term that comes.
-    pub(crate) fn start(leadership: Leadership, reporter: Reporter) -> io::Result<Self> {
+    pub(super) fn new(reporter: Reporter) -> io::Result<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
-        let (mut terms, reporting) = (leadership.terms(), reporter.clone());
-        runtime.spawn(async move {
+        Ok(Self { runtime, pool: OnceLock::new(), reporter, requests: Mutex::default() })
+    }
+
+    /// The store that is set, on the application's own pool if that is set.
+    pub(super) fn store(
+        &self,
+        settings: &Settings,
+    ) -> Result<DynStore, Box<dyn Error + Send + Sync>> {
+        let Some(connections) = settings.pool else { return connect(&settings.store) };
+        let url = settings.store.as_str().ok_or("a pool needs a URL")?;
+        let _entered = self.runtime.enter();
+        let options = PgPoolOptions::new().max_connections(connections).acquire_timeout(PATIENCE);
+        let pool = options.connect_lazy_with(url.parse()?);
+        let pool = self.pool.get_or_init(|| pool);
+        Ok(PostgresStore::from_pool(pool.clone()).into_dyn())
+    }
+
+    /// Does a little work all the time, in each term that comes.
+    pub(super) fn work_for(&self, leadership: &Leadership) {
+        let (mut terms, reporting) = (leadership.terms(), self.reporter.clone());
+        self.runtime.spawn(async move {
             while let Some(term) = terms.next().await {
                 // That the term is over is no failure.
                 let _ = term.leader_only(work(&term, &reporting, Duration::MAX)).await;
             }
         });
-        Ok(Self { runtime, leadership, reporter, requests: Mutex::default() })
     }
 
     /// Has the candidate take part.
-    pub(crate) fn spawn(&self, elector: Elector) -> Candidacy {
+    pub(super) fn spawn(&self, elector: Elector) -> Candidacy {
         let _entered = self.runtime.enter();
         elector.spawn()
     }
 
     /// Does work that was admitted like a request.
-    pub(crate) fn serve(&self, ms: u64) {
+    pub(super) fn serve(&self, leadership: &Leadership, ms: u64) {
         let reporter = self.reporter.clone();
-        let Some(term) = self.leadership.term() else {
+        let Some(term) = leadership.term() else {
             return reporter.say(Event::NotAdmitted);
         };
         let request = self.runtime.spawn(async move {
@@ -70,7 +95,7 @@ impl Application {
     }
 
     /// Waits for what was served to say how it ended. All of it ends with its term.
-    pub(crate) fn finish(&self) {
+    pub(super) fn finish(&self) {
         // That one panicked, if it did, was printed.
         let _ = block_on(join_all(self.requests().drain(..)));
     }
@@ -80,9 +105,9 @@ impl Application {
     }
 
     /// Runs blocking code under a guard, as code that does not look around.
-    pub(crate) fn guard(&self, ms: u64) {
+    pub(super) fn guard(&self, leadership: &Leadership, ms: u64) {
         let reporter = self.reporter.clone();
-        let guard = self.leadership.term().and_then(|term| term.guard());
+        let guard = leadership.term().and_then(|term| term.guard());
         thread::spawn(move || {
             let Some(guard) = guard else { return reporter.say(Event::NotAdmitted) };
             let fence = guard.term().fence().into();
@@ -92,8 +117,24 @@ impl Application {
         });
     }
 
+    /// Takes every connection that the application and its store share.
+    pub(super) fn hold_pool(&self, ms: u64) {
+        let (pool, reporter) = (self.pool.get().cloned(), self.reporter.clone());
+        self.runtime.spawn(async move {
+            let Some(pool) = pool else { return };
+            let mut held = Vec::new();
+            while held.len() < pool.options().get_max_connections() as usize {
+                // The store may be in the way, or the database.
+                held.extend(pool.acquire().await.ok());
+            }
+            reporter.say(Event::PoolHeld);
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+            reporter.say(Event::PoolFree);
+        });
+    }
+
     /// Blocks every thread that polls the application's tasks.
-    pub(crate) fn block(&self, ms: u64) {
+    pub(super) fn block(&self, ms: u64) {
         // One task for each thread, and none of them gets off its thread before all have one.
         let everywhere = Arc::new(Barrier::new(THREADS));
         for _ in 0..THREADS {

@@ -3,15 +3,19 @@
 use std::{
     error::Error,
     io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread::{self, JoinHandle},
     time::Duration,
 };
 
 use futures::executor::block_on;
 use tenure::{LastError, Leadership, Term, Transition};
-use tenure_tests::{Event, Refusal, Stamp};
 
-use crate::reporter::Reporter;
+use super::Reporter;
+use crate::{Event, Refusal, Stamp};
 
 /// How often it is asked whether the term is over.
 const LOOK: Duration = Duration::from_millis(2);
@@ -21,25 +25,38 @@ const SAY: Duration = Duration::from_millis(20);
 const FROZEN: Duration = Duration::from_millis(500);
 
 /// Those who have something to say of a candidate until it has stopped.
-pub(crate) struct Observer([JoinHandle<()>; 2]);
+pub(super) struct Observer {
+    /// Nobody needs to look any more.
+    has_stopped: Arc<AtomicBool>,
+    threads: [JoinHandle<()>; 3],
+}
 
 impl Observer {
+    pub(super) fn start(leadership: &Leadership, reporter: &Reporter) -> io::Result<Self> {
+        let spawn = |name: &str, work: fn(&Leadership, &Reporter)| {
+            let (leadership, reporter) = (leadership.clone(), reporter.clone());
+            thread::Builder::new().name(name.into()).spawn(move || work(&leadership, &reporter))
+        };
+        let has_stopped = Arc::<AtomicBool>::default();
+        let looks = {
+            let (leadership, reporter) = (leadership.clone(), reporter.clone());
+            let has_stopped = has_stopped.clone();
+            let looks = thread::Builder::new().name("looks".into());
+            looks.spawn(move || look(&leadership, &reporter, &has_stopped))?
+        };
+        let threads =
+            [looks, spawn("transitions", report_transitions)?, spawn("errors", report_errors)?];
+        Ok(Self { has_stopped, threads })
+    }
+
     /// Waits until they have said all of a candidate that has stopped.
-    pub(crate) fn finish(self) {
-        for thread in self.0 {
+    pub(super) fn finish(self) {
+        self.has_stopped.store(true, Ordering::Relaxed);
+        for thread in self.threads {
             // That it panicked, if it did, was printed.
             let _ = thread.join();
         }
     }
-}
-
-pub(crate) fn start(leadership: &Leadership, reporter: &Reporter) -> io::Result<Observer> {
-    let spawn = |name: &str, work: fn(&Leadership, &Reporter)| {
-        let (leadership, reporter) = (leadership.clone(), reporter.clone());
-        thread::Builder::new().name(name.into()).spawn(move || work(&leadership, &reporter))
-    };
-    spawn("looks", look)?;
-    Ok(Observer([spawn("transitions", report_transitions)?, spawn("errors", report_errors)?]))
 }
 
 /// The term that was found last, and what is to be said of it.
@@ -52,7 +69,7 @@ struct Found {
     said: Stamp,
 }
 
-fn look(leadership: &Leadership, reporter: &Reporter) {
+fn look(leadership: &Leadership, reporter: &Reporter, has_stopped: &AtomicBool) {
     let mut found: Option<Found> = None;
     let mut last = Stamp::now();
     loop {
@@ -87,6 +104,9 @@ fn look(leadership: &Leadership, reporter: &Reporter) {
             if term.may_finish() {
                 found = Some(Found { term, from: at, to: at, until: at, said: at });
             }
+        }
+        if found.is_none() && has_stopped.load(Ordering::Relaxed) {
+            return;
         }
         thread::sleep(LOOK);
     }
