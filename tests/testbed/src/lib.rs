@@ -37,5 +37,9 @@ mod supervisor;
 
 #[cfg(unix)]
 pub use self::{
-    mariadb::Mariadb, nats::Nats, pgbouncer::PgBouncer, postgres::Postgres, proxy::Proxy,
+    mariadb::Mariadb,
+    nats::Nats,
+    pgbouncer::PgBouncer,
+    postgres::Postgres,
+    proxy::{Conditions, Direction, Proxy},
 };

