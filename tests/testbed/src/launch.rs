@@ -14,7 +14,7 @@ use std::{
 use crate::{sandbox::Sandbox, supervisor::Supervisor};
 
 /// How long a start may take; it takes a fraction of a second unless the machine is very busy.
-const START_LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// How to start a server.
 pub(crate) struct Launch<'a> {
@@ -44,22 +44,25 @@ impl Launch<'_> {
             let said = fs::read_to_string(log).unwrap_or_default();
             io::Error::other(format!("{name} {why}; its log:\n{said}"))
         };
-        let started = Instant::now();
-        while !takes_connections() {
-            if server.has_exited() {
-                return Err(failed("did not start"));
-            }
-            if started.elapsed() > START_LIMIT {
-                return Err(failed("took no connections within a minute"));
-            }
-            thread::sleep(Duration::from_millis(10));
-        }
+        let started = wait_until(|| Ok(takes_connections() || server.has_exited()))?;
         // Somebody else's server on this port would answer as well.
         if server.has_exited() {
             return Err(failed("did not start"));
         }
-        Ok(server)
+        if started { Ok(server) } else { Err(failed("took no connections within a minute")) }
     }
+}
+
+/// Waits until this holds, and says whether it came to that in time.
+pub(crate) fn wait_until(mut holds: impl FnMut() -> io::Result<bool>) -> io::Result<bool> {
+    let started = Instant::now();
+    while !holds()? {
+        if started.elapsed() > LIMIT {
+            return Ok(false);
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    Ok(true)
 }
 
 /// Starts a server on a port that is free. Somebody else may take it between our look and the server's, which its log

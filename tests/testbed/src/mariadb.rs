@@ -1,9 +1,8 @@
 //! A private MariaDB server.
 
 use std::{
-    fs,
     io::{self, Read},
-    net::{Ipv4Addr, SocketAddr, TcpStream},
+    net::{SocketAddr, TcpStream},
     path::{Path, PathBuf},
     sync::OnceLock,
     time::Duration,
@@ -12,10 +11,9 @@ use std::{
 use rustix::process::Signal;
 
 use crate::{
-    launch::{Launch, on_a_free_port},
+    instance::{Instance, Server, handles},
     programs,
     sandbox::Sandbox,
-    supervisor::Supervisor,
 };
 
 /// A MariaDB server of one's own, with the user `root`, who needs no password, and the database `app`.
@@ -25,14 +23,12 @@ use crate::{
 /// Dropping it ends the server at once and removes its files.
 #[derive(Debug)]
 pub struct Mariadb {
+    instance: Instance,
     bin: PathBuf,
-    sandbox: &'static Sandbox,
-    data: PathBuf,
     options: Vec<String>,
-    port: u16,
-    /// `None` while it is down.
-    running: Option<Supervisor>,
 }
+
+handles!(Mariadb, shut down by Signal::QUIT);
 
 impl Mariadb {
     /// Starts a server and waits until it takes connections.
@@ -48,16 +44,13 @@ impl Mariadb {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_with(options: &[&str]) -> io::Result<Self> {
-        let sandbox = Sandbox::of_this_process()?;
+        let instance = Instance::new("MariaDB", "mariadb")?;
         let bin = programs::MARIADB.find()?;
-        let data = sandbox.fresh_path("mariadb");
-        sandbox.copy(template(sandbox)?, &data)?;
+        let sandbox = instance.sandbox();
+        sandbox.copy(template(sandbox)?, &instance.data)?;
         let options = options.iter().map(ToString::to_string).collect();
-        let mut server = Self { bin, sandbox, data, options, port: 0, running: None };
-        on_a_free_port("Do you already have another server running on port", |port| {
-            server.port = port;
-            server.launch()
-        })?;
+        let mut server = Self { instance, bin, options };
+        server.launch_anew("Do you already have another server running on port")?;
         Ok(server)
     }
 
@@ -73,61 +66,7 @@ impl Mariadb {
         format!("mysql://{user}@{}/{database}", self.addr())
     }
 
-    /// Where it listens.
-    #[must_use]
-    pub fn addr(&self) -> SocketAddr {
-        (Ipv4Addr::LOCALHOST, self.port).into()
-    }
-
-    /// Where its files are, among them its log, `testbed.log`.
-    #[must_use]
-    pub fn data(&self) -> &Path {
-        &self.data
-    }
-
-    /// The process id of the server, while it runs.
-    #[must_use]
-    pub fn pid(&self) -> Option<i32> {
-        self.running.as_ref().map(Supervisor::pid)
-    }
-
-    /// Freezes the server and all its connections: they stay open, and nothing answers.
-    pub fn stop(&self) {
-        self.signal(Signal::STOP);
-    }
-
-    /// Lets a frozen server go on.
-    pub fn cont(&self) {
-        self.signal(Signal::CONT);
-    }
-
-    /// Kills the server with all its connections, as a crash would. [`restart`](Self::restart) brings it back.
-    ///
-    /// # Errors
-    /// If it cannot be waited for.
-    pub fn kill(&mut self) -> io::Result<()> {
-        self.end(Signal::KILL)
-    }
-
-    /// Shuts down the server in an orderly way: transactions are rolled back, clients are told.
-    /// [`restart`](Self::restart) brings it back.
-    ///
-    /// # Errors
-    /// If it cannot be waited for.
-    pub fn shut_down(&mut self) -> io::Result<()> {
-        self.end(Signal::QUIT)
-    }
-
-    /// Starts it again, on the same port and with the same data, after shutting it down if it still runs.
-    ///
-    /// # Errors
-    /// If it does not start; the error has its log.
-    pub fn restart(&mut self) -> io::Result<()> {
-        self.shut_down()?;
-        self.launch()
-    }
-
-    /// The same, with these options in place of those with which it was started.
+    /// [`restart`](Self::restart) with these options in place of those with which it was started.
     ///
     /// # Errors
     /// If it does not start; the error has its log.
@@ -135,13 +74,19 @@ impl Mariadb {
         self.options = options.iter().map(ToString::to_string).collect();
         self.restart()
     }
+}
+
+impl Server for Mariadb {
+    fn instance(&mut self) -> &mut Instance {
+        &mut self.instance
+    }
 
     fn launch(&mut self) -> io::Result<()> {
-        let data = self.data.to_string_lossy();
+        let (addr, data) = (self.addr(), self.data().to_string_lossy());
         let mut arguments = vec![
             "--no-defaults".to_owned(),
             format!("--datadir={data}"),
-            format!("--port={}", self.port),
+            format!("--port={}", addr.port()),
             "--bind-address=127.0.0.1".to_owned(),
             // One too long would keep it from starting.
             "--socket=mariadb.sock".to_owned(),
@@ -154,32 +99,8 @@ impl Mariadb {
         ];
         arguments.extend(FILES.map(str::to_owned));
         arguments.extend_from_slice(&self.options);
-        let launch = Launch {
-            name: "MariaDB",
-            program: &self.bin.join("mariadbd"),
-            arguments: &arguments,
-            log: &self.data.join("testbed.log"),
-        };
-        self.running = Some(launch.run(self.sandbox, || takes_connections(self.addr()))?);
-        Ok(())
-    }
-
-    fn signal(&self, signal: Signal) {
-        if let Some(server) = &self.running {
-            server.signal_all(signal);
-        }
-    }
-
-    fn end(&mut self, signal: Signal) -> io::Result<()> {
-        self.running.take().map_or(Ok(()), |mut server| server.end(signal))
-    }
-}
-
-impl Drop for Mariadb {
-    fn drop(&mut self) {
-        self.running = None;
-        // What is left, if anything, goes with the sandbox.
-        let _ = fs::remove_dir_all(&self.data);
+        let program = self.bin.join("mariadbd");
+        self.instance.launch(&program, &arguments, || takes_connections(addr))
     }
 }
 

@@ -3,18 +3,16 @@
 use std::{
     fs,
     io::{self, Read, Write},
-    net::{Ipv4Addr, SocketAddr, TcpStream},
-    path::{Path, PathBuf},
+    net::{SocketAddr, TcpStream},
+    path::PathBuf,
     time::Duration,
 };
 
 use rustix::process::Signal;
 
 use crate::{
-    launch::{Launch, on_a_free_port},
+    instance::{Instance, Server, handles},
     programs::{self, Programs},
-    sandbox::Sandbox,
-    supervisor::Supervisor,
 };
 
 /// A NATS server of one's own.
@@ -25,14 +23,12 @@ use crate::{
 /// Dropping it ends the server at once and removes its files.
 #[derive(Debug)]
 pub struct Nats {
+    instance: Instance,
     program: PathBuf,
-    sandbox: &'static Sandbox,
-    data: PathBuf,
     settings: String,
-    port: u16,
-    /// `None` while it is down.
-    running: Option<Supervisor>,
 }
+
+handles!(Nats, shut down by Signal::INT);
 
 impl Nats {
     /// Starts the server that Debian has, 2.9, with JetStream.
@@ -57,17 +53,10 @@ impl Nats {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_with(programs: &Programs, settings: &str) -> io::Result<Self> {
-        let sandbox = Sandbox::of_this_process()?;
         let program = programs.find()?.join("nats-server");
-        let data = sandbox.fresh_path("nats");
-        fs::create_dir(&data)?;
-        sandbox.account().give(&data)?;
-        let settings = settings.to_owned();
-        let mut server = Self { program, sandbox, data, settings, port: 0, running: None };
-        on_a_free_port("address already in use", |port| {
-            server.port = port;
-            server.launch()
-        })?;
+        let instance = Instance::empty("NATS", "nats")?;
+        let mut server = Self { instance, program, settings: settings.to_owned() };
+        server.launch_anew("address already in use")?;
         Ok(server)
     }
 
@@ -82,62 +71,16 @@ impl Nats {
     pub fn url_of(&self, login: &str) -> String {
         format!("nats://{login}@{}", self.addr())
     }
+}
 
-    /// Where it listens.
-    #[must_use]
-    pub fn addr(&self) -> SocketAddr {
-        (Ipv4Addr::LOCALHOST, self.port).into()
-    }
-
-    /// Where its files are, among them its log, `testbed.log`.
-    #[must_use]
-    pub fn data(&self) -> &Path {
-        &self.data
-    }
-
-    /// The process id of the server, while it runs.
-    #[must_use]
-    pub fn pid(&self) -> Option<i32> {
-        self.running.as_ref().map(Supervisor::pid)
-    }
-
-    /// Freezes the server: connections stay open, and nothing answers.
-    pub fn stop(&self) {
-        self.signal(Signal::STOP);
-    }
-
-    /// Lets a frozen server go on.
-    pub fn cont(&self) {
-        self.signal(Signal::CONT);
-    }
-
-    /// Kills the server, as a crash would. [`restart`](Self::restart) brings it back.
-    ///
-    /// # Errors
-    /// If it cannot be waited for.
-    pub fn kill(&mut self) -> io::Result<()> {
-        self.end(Signal::KILL)
-    }
-
-    /// Shuts down the server in an orderly way. [`restart`](Self::restart) brings it back.
-    ///
-    /// # Errors
-    /// If it cannot be waited for.
-    pub fn shut_down(&mut self) -> io::Result<()> {
-        self.end(Signal::INT)
-    }
-
-    /// Starts it again, on the same port and with the same files, after shutting it down if it still runs.
-    ///
-    /// # Errors
-    /// If it does not start; the error has its log.
-    pub fn restart(&mut self) -> io::Result<()> {
-        self.shut_down()?;
-        self.launch()
+impl Server for Nats {
+    fn instance(&mut self) -> &mut Instance {
+        &mut self.instance
     }
 
     fn launch(&mut self) -> io::Result<()> {
-        let settings = self.data.join("settings.conf");
+        let (addr, data) = (self.addr(), self.data());
+        let settings = data.join("settings.conf");
         fs::write(&settings, &self.settings)?;
         let arguments = [
             "--config",
@@ -145,37 +88,12 @@ impl Nats {
             "--addr",
             "127.0.0.1",
             "--port",
-            &self.port.to_string(),
+            &addr.port().to_string(),
             "--store_dir",
-            &self.data.to_string_lossy(),
+            &data.to_string_lossy(),
         ]
         .map(String::from);
-        let launch = Launch {
-            name: "NATS",
-            program: &self.program,
-            arguments: &arguments,
-            log: &self.data.join("testbed.log"),
-        };
-        self.running = Some(launch.run(self.sandbox, || takes_connections(self.addr()))?);
-        Ok(())
-    }
-
-    fn signal(&self, signal: Signal) {
-        if let Some(server) = &self.running {
-            server.signal_all(signal);
-        }
-    }
-
-    fn end(&mut self, signal: Signal) -> io::Result<()> {
-        self.running.take().map_or(Ok(()), |mut server| server.end(signal))
-    }
-}
-
-impl Drop for Nats {
-    fn drop(&mut self) {
-        self.running = None;
-        // What is left, if anything, goes with the sandbox.
-        let _ = fs::remove_dir_all(&self.data);
+        self.instance.launch(&self.program, &arguments, || takes_connections(addr))
     }
 }
 

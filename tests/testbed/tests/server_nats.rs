@@ -68,3 +68,15 @@ fn its_settings_decide_who_may_do_what() {
     assert_eq!(taken[1], "PONG");
     assert!(!taken[0].contains(r#""jetstream":true"#), "{taken:?}");
 }
+
+#[test]
+fn a_restored_server_has_the_files_that_it_had() {
+    let mut server = Nats::start().unwrap();
+    let backup = server.back_up().unwrap();
+    assert!(server.is_running());
+    let since = server.data().join("since");
+    std::fs::write(&since, "then").unwrap();
+    server.restore(&backup).unwrap();
+    assert!(!since.exists());
+    assert_eq!(greet(server.addr())[1], "PONG");
+}

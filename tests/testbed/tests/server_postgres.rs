@@ -3,8 +3,9 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpStream},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::mpsc,
     thread,
     time::Duration,
 };
@@ -53,29 +54,71 @@ fn a_frozen_server_is_silent_and_goes_on_and_a_killed_one_comes_back_where_it_wa
 }
 
 #[test]
-fn a_server_is_gone_with_its_files_when_its_test_is_killed() {
+fn a_server_runs_until_it_is_shut_down_or_ends_by_itself() {
+    let mut server = Postgres::start().unwrap();
+    server.stop();
+    assert!(server.is_running());
+    server.cont();
+    server.shut_down().unwrap();
+    assert!(!server.is_running() && server.pid().is_none());
+    server.restart().unwrap();
+    // As an administrator would.
+    let pid = server.pid().unwrap().to_string();
+    assert!(Command::new("kill").args(["-s", "TERM", &pid]).status().unwrap().success());
+    wait_until("it has ended", || !server.is_running());
+}
+
+#[test]
+fn a_server_is_gone_with_its_files_when_its_test_panics() {
+    let (told, tells) = mpsc::channel();
+    let panicking = thread::spawn(move || {
+        let server = Postgres::start().unwrap();
+        server.stop();
+        told.send((server.pid().unwrap(), server.data().to_owned())).unwrap();
+        panic!("as it is to");
+    });
+    panicking.join().unwrap_err();
+    let (pid, data) = tells.recv().unwrap();
+    assert!(!Path::new("/proc").join(pid.to_string()).exists() && !data.exists());
+}
+
+#[test]
+fn servers_are_gone_with_their_files_when_their_test_is_killed() {
     if std::env::var_os(VICTIM).is_some() {
         let server = Postgres::start().unwrap();
-        // Frozen, to make it harder.
-        server.stop();
-        println!("\nserver {} {}", server.pid().unwrap(), server.data().display());
+        let standby = Postgres::standby_of(&server).unwrap();
+        println!();
+        for server in [&server, &standby] {
+            // Frozen, to make it harder.
+            server.stop();
+            println!("server {} {}", server.pid().unwrap(), server.data().display());
+        }
         thread::sleep(Duration::from_secs(600));
         return;
     }
     let mut victim = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_server_is_gone_with_its_files_when_its_test_is_killed", "--nocapture"])
+        .args(["--exact", "servers_are_gone_with_their_files_when_their_test_is_killed"])
+        .arg("--nocapture")
         .env(VICTIM, "1")
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let lines = BufReader::new(victim.stdout.take().unwrap()).lines();
-    let line = lines.map(Result::unwrap).find(|line| line.starts_with("server ")).unwrap();
-    let (pid, data) = line["server ".len()..].split_once(' ').unwrap();
-    let (process, data) = (Path::new("/proc").join(pid), Path::new(data));
-    assert!(process.exists() && data.exists());
+    let servers = lines.filter_map(|line| {
+        let line = line.unwrap();
+        let (pid, data) = line.strip_prefix("server ")?.split_once(' ').unwrap();
+        Some((Path::new("/proc").join(pid), PathBuf::from(data)))
+    });
+    let servers: Vec<_> = servers.take(2).collect();
+    assert_eq!(servers.len(), 2);
+    for (process, data) in &servers {
+        assert!(process.exists() && data.exists());
+    }
 
     victim.kill().unwrap();
     victim.wait().unwrap();
-    wait_until("the server is gone", || !process.exists());
-    wait_until("its files are gone", || !data.parent().unwrap().exists());
+    for (process, data) in &servers {
+        wait_until("the server is gone", || !process.exists());
+        wait_until("its files are gone", || !data.parent().unwrap().exists());
+    }
 }

@@ -1,6 +1,7 @@
 //! A network path that can be counted, and broken.
 
 mod conditions;
+mod connection;
 mod path;
 mod pump;
 #[cfg(test)]

@@ -6,15 +6,14 @@
 use std::{
     collections::BTreeMap,
     io,
-    net::{Shutdown, SocketAddr, TcpStream},
-    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
+    net::{SocketAddr, TcpStream},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use rustix::net::sockopt::set_socket_linger;
-
 use super::{
     conditions::{Conditions, Direction},
+    connection::{Ends, Fate, Open, Talk},
     pump::{Piece, pump},
 };
 
@@ -59,39 +58,6 @@ struct MidReply {
     after: usize,
     /// On this connection, once it has carried some of them.
     on: Option<u64>,
-}
-
-#[derive(Debug)]
-struct Open {
-    ends: Weak<Ends>,
-    fate: Fate,
-    talk: Talk,
-}
-
-/// Both ends of a connection: that of the client, and when there is one, that of the server.
-#[derive(Debug)]
-struct Ends {
-    client: TcpStream,
-    server: OnceLock<TcpStream>,
-}
-
-/// What has become of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    Whole,
-    /// The server's end is closed, and the client does not know.
-    Forgotten,
-    /// Nothing is passed on any more, and both ends are being closed.
-    Over,
-}
-
-/// Whose turn it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Talk {
-    /// The client's, who has not said anything so far.
-    Silent,
-    Asking,
-    Answered,
 }
 
 /// What a piece that has arrived may do.
@@ -201,7 +167,7 @@ impl NetworkPath {
 
     /// Carries what is said on this connection, until it is over.
     pub(super) fn carry(&self, client: TcpStream) {
-        let ends = Arc::new(Ends { client, server: OnceLock::new() });
+        let ends = Ends::of(client);
         let opened = self.change(|inner| inner.admit(&ends));
         let Some(id) = opened else {
             return;
@@ -328,8 +294,7 @@ impl Inner {
         }
         let id = self.opened;
         self.opened += 1;
-        let ends = Arc::downgrade(ends);
-        self.open.insert(id, Open { ends, fate: Fate::Whole, talk: Talk::Silent });
+        self.open.insert(id, Open::new(ends));
         Some(id)
     }
 
@@ -384,51 +349,5 @@ impl Inner {
                 Passage::Pass { bytes, reset }
             }
         }
-    }
-}
-
-impl Open {
-    /// Closes both ends as their programs would.
-    fn close(&mut self) {
-        self.end(Shutdown::Both);
-    }
-
-    /// Leaves nothing to do when the ends are dropped but to reset them. Whoever reads from one notices at once, and
-    /// nothing is sent by it.
-    fn reset(&mut self) {
-        if let Some(ends) = self.ends.upgrade() {
-            for end in ends.both() {
-                // One that is not connected any more needs no reset.
-                let _ = set_socket_linger(end, Some(Duration::ZERO));
-            }
-        }
-        self.end(Shutdown::Read);
-    }
-
-    fn end(&mut self, how: Shutdown) {
-        self.fate = Fate::Over;
-        if let Some(ends) = self.ends.upgrade() {
-            for end in ends.both() {
-                // It may have been closed already.
-                let _ = end.shutdown(how);
-            }
-        }
-    }
-
-    /// A connection that has no server yet is only asked for, and asked for again.
-    fn forget(&mut self) {
-        let ends = self.ends.upgrade();
-        if let Some(server) = ends.as_ref().and_then(|ends| ends.server.get())
-            && self.fate == Fate::Whole
-        {
-            self.fate = Fate::Forgotten;
-            let _ = server.shutdown(Shutdown::Both);
-        }
-    }
-}
-
-impl Ends {
-    fn both(&self) -> impl Iterator<Item = &TcpStream> {
-        std::iter::once(&self.client).chain(self.server.get())
     }
 }

@@ -14,7 +14,8 @@ use std::{
 
 use super::{
     conditions::Direction,
-    path::{Fate, NetworkPath, Passage},
+    connection::Fate,
+    path::{NetworkPath, Passage},
 };
 
 /// How many pieces are under way at once at most, and how long each is. Who says more has to wait.
