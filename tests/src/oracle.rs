@@ -52,6 +52,18 @@ impl fmt::Display for Claim {
     }
 }
 
+/// What was claimed for each fence, all together, by the fence.
+#[must_use]
+pub fn terms(claims: impl IntoIterator<Item = Claim>) -> BTreeMap<i64, Claim> {
+    let mut terms: BTreeMap<i64, Claim> = BTreeMap::new();
+    for claim in claims {
+        let term = terms.entry(claim.fence).or_insert(claim);
+        term.from = term.from.min(claim.from);
+        term.to = term.to.max(claim.to);
+    }
+    terms
+}
+
 /// All violations in what was claimed, in any order, about one election.
 #[must_use]
 pub fn judge(claims: impl IntoIterator<Item = Claim>) -> Vec<Violation> {

@@ -108,6 +108,15 @@ impl Participant {
         self.number
     }
 
+    /// The id of its process.
+    ///
+    /// # Panics
+    /// If it is no process.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        self.process().pid.as_raw_nonzero().get()
+    }
+
     /// Tells it something.
     ///
     /// # Panics

@@ -67,6 +67,12 @@ impl Timeline {
         look(&self.lock())
     }
 
+    /// Takes away all that was said so far. Places on the timeline count from here then.
+    #[must_use]
+    pub fn take(&self) -> Vec<Entry> {
+        std::mem::take(&mut *self.lock())
+    }
+
     /// Everything that was claimed so far.
     #[must_use]
     pub fn claims(&self) -> Vec<Claim> {
@@ -85,7 +91,9 @@ impl Timeline {
 }
 
 impl Entry {
-    fn claim(&self) -> Option<Claim> {
+    /// What it claims, if it claims something.
+    #[must_use]
+    pub fn claim(&self) -> Option<Claim> {
         let participant = self.participant;
         match self.event {
             Event::Live { fence, from, to, .. } => Some(Claim { participant, fence, from, to }),

@@ -2,6 +2,7 @@
 
 mod bench;
 mod cargo;
+mod chaos;
 mod conformance;
 mod cover;
 mod fuzz;
@@ -41,6 +42,8 @@ const COMMANDS: &[Command] = &[
     conformance::COMMAND,
     interleavings::COMMAND,
     bench::COMMAND,
+    chaos::CHAOS,
+    chaos::SOAK,
     cover::COMMAND,
     fuzz::COMMAND,
     model::COMMAND,

@@ -2,10 +2,10 @@
 //!
 //! All steps but one look at the whole workspace with all features, so that they agree on the features of every dependency
 //! and share what they compile: once for clippy and docs, once for the tests. Then the machines that explore more than tests
-//! do, each in its small scope, and last the seeded bugs that all of them must notice.
+//! do, each in its small scope, chaos among them, and last the seeded bugs that all of them must notice.
 
 use crate::{
-    Command, Failure, cargo, interleavings, model, mutants, servers, simulate, steps::Steps,
+    Command, Failure, cargo, chaos, interleavings, model, mutants, servers, simulate, steps::Steps,
 };
 
 pub(crate) const COMMAND: Command = Command {
@@ -73,6 +73,7 @@ fn run_steps(steps: &mut Steps, with_servers: bool, tests: &[String]) -> Result<
     let doctests = steps.tests("doctests", on_everything("test").args(["--no-fail-fast", "--doc"]));
     // Each says something of its own, also after another has failed.
     let explored = [
+        if with_servers { chaos::play(steps, &[]) } else { Ok(()) },
         interleavings::explore(steps),
         model::explore(steps, &[]),
         simulate::simulate(steps, &[]),
