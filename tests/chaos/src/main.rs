@@ -8,6 +8,7 @@ mod kind;
 mod perform;
 mod picture;
 mod plan;
+mod record;
 mod scenarios;
 mod soak;
 mod stage;
@@ -17,12 +18,7 @@ use std::{env, fs, path::PathBuf, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{
-    kind::Kind,
-    plan::Item,
-    scenarios::Scenario,
-    stage::Mode,
-};
+use crate::{kind::Kind, plan::Item, scenarios::Scenario, stage::Mode};
 
 #[derive(Debug, Parser)]
 #[command(about = "Elections on real servers that are broken underneath")]
@@ -65,9 +61,9 @@ struct PlayArguments {
     /// Tells which scenarios there are, and plays none.
     #[arg(long)]
     list: bool,
-    /// Writes the closing table to this file, as Markdown.
+    /// Keeps the closing table in this document.
     #[arg(long)]
-    table: Option<PathBuf>,
+    record: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -88,12 +84,13 @@ fn play(arguments: &PlayArguments) -> ExitCode {
     let performances = perform::all(items, arguments.jobs, seed);
     let report = perform::report(&performances, about::this(seed));
     println!("\n{}", report.to_table());
-    let written = [
-        arguments.report.as_ref().map(|file| (file, report.to_html())),
-        arguments.table.as_ref().map(|file| (file, report.to_markdown())),
-    ];
-    for (file, text) in written.into_iter().flatten() {
-        if let Err(error) = fs::write(file, text) {
+    let reported = arguments.report.as_ref().map(|file| (file, fs::write(file, report.to_html())));
+    let kept = arguments
+        .record
+        .as_ref()
+        .map(|document| (document, record::keep(document, "chaos", &report.to_markdown())));
+    for (file, written) in reported.into_iter().chain(kept) {
+        if let Err(error) = written {
             eprintln!("{}: {error}", file.display());
             return ExitCode::FAILURE;
         }
@@ -120,8 +117,7 @@ fn items(arguments: &PlayArguments) -> Vec<Item> {
         return plan::once(&processes());
     }
     let scenarios = if is_named { &arguments.scenarios } else { &all };
-    let kinds =
-        if arguments.stores.is_empty() { &Kind::ALL[..] } else { &arguments.stores };
+    let kinds = if arguments.stores.is_empty() { &Kind::ALL[..] } else { &arguments.stores };
     let mode = if arguments.threads { Mode::Threads } else { processes() };
     plan::matrix(scenarios, kinds, &[mode])
 }

@@ -10,7 +10,12 @@ use std::{
 use tenure_drawing::{Picture, Report, Row};
 use tenure_tests::Stamp;
 
-use crate::{picture, plan::Item, stage::{Mode, Stage}, verdict::Verdict};
+use crate::{
+    picture,
+    plan::Item,
+    stage::{Mode, Stage},
+    verdict::Verdict,
+};
 
 /// How a scenario went.
 #[derive(Debug)]
@@ -114,8 +119,7 @@ impl Performance {
 
 /// A report of all of these.
 pub(crate) fn report(performances: &[Performance], about: Vec<(String, String)>) -> Report {
-    let columns =
-        ["scenario", "path", "candidates", "terms", "longest gap", "allowed", "verdict"];
+    let columns = ["scenario", "path", "candidates", "terms", "longest gap", "allowed", "verdict"];
     Report {
         title: "Elections on servers that are broken underneath".to_owned(),
         about,

@@ -1,15 +1,16 @@
 //! Random faults for long: what must hold at every moment, and what must not grow.
 
-use std::{collections::BTreeMap, process::ExitCode, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::Args;
 use tenure_tests::{Stamp, oracle};
 
 use crate::{
+    about,
     footprint::Footprint,
     ground::SqlSession,
     kind::{Kind, Need},
-    perform,
+    perform, record,
     scenarios::random,
     stage::{Mode, Stage},
 };
@@ -25,6 +26,9 @@ pub(crate) struct SoakArguments {
     /// What is left to chance is determined by this.
     #[arg(long)]
     seed: Option<u64>,
+    /// Keeps the result in this document.
+    #[arg(long)]
+    record: Option<PathBuf>,
 }
 
 /// How often what must not grow is looked at.
@@ -46,7 +50,15 @@ pub(crate) fn run(arguments: &SoakArguments, processes: Mode) -> ExitCode {
     for problem in &problems {
         println!("{problem}");
     }
-    println!("{}, seed {seed}", if problems.is_empty() { "ok" } else { "FAILED" });
+    let verdict = if problems.is_empty() { "ok" } else { "FAILED" };
+    println!("{verdict}, seed {seed}");
+    if let Some(document) = &arguments.record {
+        let text = soak.account(arguments, seed, verdict);
+        if let Err(error) = record::keep(document, "soak", &text) {
+            eprintln!("{}: {error}", document.display());
+            return ExitCode::FAILURE;
+        }
+    }
     if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -93,6 +105,27 @@ impl Soak {
         let terms = self.terms.len();
         let footprint = self.footprints.last().map(ToString::to_string).unwrap_or_default();
         format!("{terms} terms; {footprint}")
+    }
+
+    /// How it went, in Markdown.
+    fn account(&self, arguments: &SoakArguments, seed: u64, verdict: &str) -> String {
+        let mut text = String::new();
+        for (name, value) in about::this(seed) {
+            text += &format!("- {name}: {value}\n");
+        }
+        text += &format!(
+            "\n{} minutes on {}: {verdict}, {} terms.\n\n| after | footprint |\n|---|---|\n",
+            arguments.minutes,
+            arguments.store,
+            self.terms.len()
+        );
+        // Ten lines of it.
+        let step = self.footprints.len().div_ceil(10).max(1);
+        for (round, footprint) in self.footprints.iter().enumerate().step_by(step) {
+            let minutes = (round + 1) as f64 * ROUND.as_secs_f64() / 60.0;
+            text += &format!("| {minutes:.1} min | {footprint} |\n");
+        }
+        text
     }
 
     /// What has grown: after a third of the time everything has had its size.

@@ -160,7 +160,8 @@ impl Stage {
 
     fn join_so(&mut self, user: &str, within: Vec<OsString>) -> usize {
         let way = self.ground.way(user);
-        let mut settings = Settings { within, store: way.config.clone(), ..self.fleet.settings.clone() };
+        let mut settings =
+            Settings { within, store: way.config.clone(), ..self.fleet.settings.clone() };
         if settings.pool.is_some() {
             // A pool is made of a URL alone.
             settings.store = way.config["url"].clone();

@@ -109,8 +109,7 @@ mod tests {
             from: at(from),
             to: to.map(at),
         };
-        let faults =
-            [fault(None, 0, Some(10)), fault(None, 80, None), fault(Some(1), 0, Some(90))];
+        let faults = [fault(None, 0, Some(10)), fault(None, 80, None), fault(Some(1), 0, Some(90))];
         let gap = Duration::from_millis(5);
         let outage = Allowed { gap, outage: true };
         assert_eq!(allowed(outage, &faults, at(100)), Duration::from_millis(25));

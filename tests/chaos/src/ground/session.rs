@@ -37,9 +37,7 @@ impl SqlSession {
 
     pub(super) fn sqlite(file: &Path) -> Self {
         let options = SqliteConnectOptions::new().filename(file).busy_timeout(PATIENCE);
-        Self::open(async {
-            SqliteConnection::connect_with(&options).await.map(Connection::Sqlite)
-        })
+        Self::open(async { SqliteConnection::connect_with(&options).await.map(Connection::Sqlite) })
     }
 
     fn open(connecting: impl Future<Output = Result<Connection, sqlx::Error>>) -> Self {

@@ -12,9 +12,9 @@ impl Ground {
         match &self.server {
             Server::Postgres(_) => self.execute(&format!("CREATE ROLE {USER} LOGIN")),
             // It counts only those whom it limits.
-            Server::Mariadb(_) => self.execute(&format!(
-                "CREATE USER {USER}@'%' WITH MAX_USER_CONNECTIONS {ENOUGH}"
-            )),
+            Server::Mariadb(_) => {
+                self.execute(&format!("CREATE USER {USER}@'%' WITH MAX_USER_CONNECTIONS {ENOUGH}"))
+            }
             Server::Nats(_) | Server::Sqlite(_) => return,
         }
         self.grant();
@@ -28,7 +28,9 @@ impl Ground {
             }
             Server::Mariadb(_) => {
                 for table in [TABLE.to_owned(), format!("{TABLE}_hold")] {
-                    self.execute(&format!("GRANT SELECT, INSERT, UPDATE ON app.{table} TO {USER}@'%'"));
+                    self.execute(&format!(
+                        "GRANT SELECT, INSERT, UPDATE ON app.{table} TO {USER}@'%'"
+                    ));
                 }
             }
             Server::Nats(_) | Server::Sqlite(_) => {}
@@ -140,15 +142,21 @@ impl Ground {
                 SqlSession::postgres(&server.url_of(USER, "postgres")),
                 "SELECT pg_backend_pid()::bigint",
             ),
-            Server::Mariadb(server) => {
-                (SqlSession::mysql(&server.url_of(USER, "app")), "SELECT CAST(CONNECTION_ID() AS SIGNED)")
-            }
+            Server::Mariadb(server) => (
+                SqlSession::mysql(&server.url_of(USER, "app")),
+                "SELECT CAST(CONNECTION_ID() AS SIGNED)",
+            ),
             _ => panic!("{} has no users", self.kind),
         };
         let kept = taker.numbers(own_id)[0];
         self.limit_connections("1");
         self.end_sessions_except(kept);
         taker
+    }
+
+    /// Candidates may have as many connections as they have now, all of them together.
+    pub(crate) fn allow_no_more_connections(&self) {
+        self.limit_connections(&self.sessions().to_string());
     }
 
     /// There are enough again.
@@ -175,9 +183,9 @@ impl Ground {
     /// How many sessions candidates have.
     pub(crate) fn sessions(&self) -> u64 {
         let count = match &self.server {
-            Server::Postgres(_) => format!(
-                "SELECT count(*) FROM pg_stat_activity WHERE usename = '{USER}'"
-            ),
+            Server::Postgres(_) => {
+                format!("SELECT count(*) FROM pg_stat_activity WHERE usename = '{USER}'")
+            }
             _ => format!(
                 "SELECT CAST(count(*) AS SIGNED) FROM information_schema.processlist WHERE user = '{USER}'"
             ),

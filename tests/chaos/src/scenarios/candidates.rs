@@ -123,9 +123,8 @@ fn frozen(stage: &mut Stage) {
     let place = stage.fleet.now();
     stage.replicas[frozen].participant.thaw();
     stage.end(fault);
-    let woke = stage.says_after(place, frozen, "it wakes", |event| {
-        matches!(event, Event::Woke { .. })
-    });
+    let woke =
+        stage.says_after(place, frozen, "it wakes", |event| matches!(event, Event::Woke { .. }));
     if !matches!(woke.event, Event::Woke { refusal: Some(Refusal::COMPLETE), .. }) {
         stage.problem(format!("woken, it was not told that its term is over: {woke:?}"));
     }

@@ -24,12 +24,6 @@ pub(super) const ALL: &[Scenario] = &[
         needs: &[Need::Pooler],
         play: exhausted,
     },
-    Scenario {
-        name: "more-candidates-than-connections",
-        about: "Ten candidates share the three connections of a pooler; the leader shuts down.",
-        needs: &[Need::Pooler],
-        play: crowded,
-    },
 ];
 
 fn restarted(stage: &mut Stage) {
@@ -74,15 +68,4 @@ fn exhausted(stage: &mut Stage) {
     let healed = stage.end(fault);
     stage.recovers(healed);
     stage.wait(Duration::from_secs(1));
-}
-
-fn crowded(stage: &mut Stage) {
-    stage.allow(stage.timing().worst_case().hand_over);
-    let first = stage.start(10);
-    stage.wait(Duration::from_secs(4));
-    stage.expect_terms(1);
-    stage.shut_down(first.participant);
-    stage.next_after(first);
-    stage.wait(Duration::from_secs(1));
-    stage.expect_terms(2);
 }

@@ -129,7 +129,9 @@ fn befall(stage: &mut Stage) -> Stamp {
         }
         Chance::Cut => on_paths(stage, somebody, "cut off", lasts, Proxy::cut),
         Chance::BlackHole => on_paths(stage, somebody, "black hole", lasts, Proxy::black_hole),
-        Chance::NoReplies => on_paths(stage, somebody, "no replies", lasts, Proxy::hold_back_replies),
+        Chance::NoReplies => {
+            on_paths(stage, somebody, "no replies", lasts, Proxy::hold_back_replies)
+        }
         Chance::Slow => on_paths(stage, somebody, "slow", lasts, |path| {
             let slow = Duration::from_millis(60);
             path.set_both(Conditions::default().delay(slow).jitter(slow));

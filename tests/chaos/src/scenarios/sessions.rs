@@ -45,6 +45,12 @@ pub(super) const ALL: &[Scenario] = &[
         play: connection_limit,
     },
     Scenario {
+        name: "more-candidates-than-connections",
+        about: "Most candidates find no connection free; the leader, which has one, shuts down.",
+        needs: &[Need::Users],
+        play: crowded,
+    },
+    Scenario {
         name: "privileges-revoked",
         about: "Candidates may not use the table any more, and then again.",
         needs: &[Need::Users],
@@ -127,6 +133,29 @@ fn connection_limit(stage: &mut Stage) {
     let healed = stage.end(fault);
     stage.recovers(healed);
     stage.wait(Duration::from_secs(1));
+}
+
+/// A pooler has three connections for all of them. A server counts: whoever is there before there is a limit stays.
+fn crowded(stage: &mut Stage) {
+    stage.allow(stage.recovery());
+    stage.start(2);
+    let fault = stage.begin("no more connections", None);
+    if !stage.ground.kind.has(Need::Pooler) {
+        stage.ground.allow_no_more_connections();
+    }
+    for _ in 0..6 {
+        stage.join();
+    }
+    stage.wait(LONGER_THAN_A_TERM);
+    stage.expect_terms(1);
+    for terms in 2..4 {
+        let leader = stage.leader();
+        stage.shut_down(leader.participant);
+        stage.next_after(leader);
+        stage.wait(Duration::from_secs(1));
+        stage.expect_terms(terms);
+    }
+    stage.end(fault);
 }
 
 fn privileges_revoked(stage: &mut Stage) {
