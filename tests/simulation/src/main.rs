@@ -1,10 +1,11 @@
 //! `cargo xtask simulate`: fleets of candidates on virtual time, by the ten thousand.
 
 mod campaigns;
+mod picture;
 mod report;
 mod runner;
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::Parser;
 use tenure_world::{Properties, Property};
@@ -32,6 +33,9 @@ struct Arguments {
     /// This schedule alone, with its timeline
     #[arg(long, requires = "campaign")]
     schedule: Option<u64>,
+    /// Draws this schedule into a file, as SVG: who led, what was asked of the store, what struck, when nobody led
+    #[arg(long, value_name = "FILE.svg", requires = "schedule")]
+    draw: Option<PathBuf>,
     /// Watches everything but this property, to see what others find
     #[arg(long = "without")]
     without: Vec<Property>,
@@ -50,7 +54,9 @@ fn main() -> ExitCode {
             eprintln!("there is no such campaign; there are: {}", names.join(", "));
             ExitCode::FAILURE
         }
-        ([campaign], Some(schedule)) => report::replay(campaign, schedule, seed, watched),
+        ([campaign], Some(schedule)) => {
+            report::replay(campaign, schedule, seed, watched, arguments.draw.as_deref())
+        }
         (campaigns, _) => simulate(campaigns, &arguments, watched),
     }
 }

@@ -1,11 +1,12 @@
 //! What a run prints.
 
-use std::process::ExitCode;
+use std::{fs, io, path::Path, process::ExitCode};
 
 use tenure_world::{Coverage, Properties, Run, Script, Violation, play, shrink};
 
 use crate::{
     campaigns::Campaign,
+    picture,
     runner::{self, Tally},
 };
 
@@ -62,22 +63,31 @@ pub(crate) fn print_failure(
     print_script(&shrunk);
     print_timeline(&play(&shrunk, watched, true));
     println!("\nVIOLATED: {}", violation.property);
-    println!(
-        "replay with: cargo xtask simulate --campaign {} --schedule {schedule} --seed {seed}",
-        campaign.name
-    );
+    let name = campaign.name;
+    let replay =
+        format!("cargo xtask simulate --campaign {name} --schedule {schedule} --seed {seed}");
+    println!("replay with: {replay}\ndraw with: {replay} --draw {name}-{schedule}.svg");
 }
 
-/// Plays one schedule as it is, and shows everything.
+/// Plays one schedule as it is, and shows everything; draws it into this file.
 pub(crate) fn replay(
     campaign: &Campaign,
     schedule: u64,
     seed: u64,
     watched: Properties,
+    file: Option<&Path>,
 ) -> ExitCode {
     let script = runner::script(campaign, schedule, seed);
     print_script(&script);
     let run = play(&script, watched, true);
+    if let Some(file) = file {
+        let title = format!("{}, schedule {schedule}, seed {seed}", campaign.name);
+        if let Err(error) = draw(title, campaign.about, &script, &run, file) {
+            eprintln!("{}: {error}", file.display());
+            return ExitCode::FAILURE;
+        }
+        println!("drawn into {}\n", file.display());
+    }
     match &run.violation {
         Some(violation) => {
             print_failure(campaign, schedule, seed, watched, violation);
@@ -89,6 +99,10 @@ pub(crate) fn replay(
             ExitCode::SUCCESS
         }
     }
+}
+
+fn draw(title: String, about: &str, script: &Script, run: &Run, file: &Path) -> io::Result<()> {
+    fs::write(file, picture::draw(title, about, script, run).to_svg())
 }
 
 fn print_script(script: &Script) {
