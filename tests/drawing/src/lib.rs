@@ -16,8 +16,13 @@
 //! ```
 #![allow(clippy::exhaustive_structs, reason = "data that those who draw put together")]
 
+mod draw;
+mod duration;
+mod palette;
 mod picture;
 mod report;
+mod text;
+mod xml;
 
 pub use self::{
     picture::{Call, CallKind, CallOutcome, Fault, Gap, Lane, Picture, Term},

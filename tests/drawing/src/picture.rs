@@ -2,6 +2,8 @@
 
 use std::{fmt, time::Duration};
 
+use crate::draw;
+
 /// What happened in one election, on one clock. All times count from its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Picture {
@@ -164,9 +166,14 @@ impl Gap {
 }
 
 impl Picture {
+    /// The lane that a fault has struck; none if it has struck all of them.
+    pub(crate) fn place(&self, fault: &Fault) -> Option<usize> {
+        fault.lane.filter(|lane| *lane < self.lanes.len())
+    }
+
     /// Draws it: an SVG that is readable by itself, in a page and in an `<img>`, on light and on dark screens.
     #[must_use]
     pub fn to_svg(&self) -> String {
-        String::from("<svg/>")
+        draw::alone(self).to_string()
     }
 }

@@ -62,7 +62,7 @@ pub(super) const ALL: &[Scenario] = &[
     },
     Scenario {
         name: "resets",
-        about: "Each second a connection of the leader is reset in the middle of an answer, and a new one on first use.",
+        about: "The leader's connection is reset in the middle of an answer, or all of them are, and new ones on first use, until after the next renewal.",
         needs: &[Need::Path],
         play: resets,
     },
@@ -155,21 +155,22 @@ fn flapping(stage: &mut Stage) {
 
 fn resets(stage: &mut Stage) {
     let leader = stage.start(3);
+    // So that a renewal falls into each of them.
+    let interval = stage.timing().renew_interval() + Duration::from_millis(100);
     for round in 0..8 {
-        let paths = stage.paths(leader.participant);
-        if round % 2 == 0 {
-            paths.iter().for_each(|path| path.reset_mid_reply(20));
-        } else {
-            paths.iter().for_each(|path| {
+        let fault = stage.begin("reset", Some(leader.participant));
+        for path in stage.paths(leader.participant) {
+            if round % 2 == 0 {
+                path.reset_mid_reply(20);
+            } else {
                 path.reset_on_first_use(true);
                 path.reset();
-            });
+            }
         }
-        let fault = stage.begin("reset", Some(leader.participant));
-        stage.wait(Duration::from_millis(200));
+        stage.wait(interval);
         stage.paths(leader.participant).iter().for_each(Proxy::heal);
-        stage.end(fault);
-        stage.wait(Duration::from_millis(800));
+        let healed = stage.end(fault);
+        stage.recovers(healed);
     }
     stage.expect_terms(1);
 }
