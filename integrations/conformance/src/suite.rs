@@ -28,6 +28,7 @@ macro_rules! __with_obligations {
                 one_candidate_wins_a_released_lease
                 one_candidate_wins_an_expired_lease
                 one_candidate_wins_a_lease_that_was_watched
+                only_a_store_with_a_clock_gives_a_lease_as_expired
                 a_claim_or_the_renewal_beside_it_succeeds_never_both
                 a_valid_lease_is_not_taken
                 a_claim_needs_the_record_that_it_saw

@@ -5,6 +5,7 @@ use tenure::{
     Identity, Lease, Store,
     store::{Outcome, Session, When},
 };
+use tokio::time::sleep;
 
 use crate::{
     bench::{Bench, Candidate, LONG, SHORT, at_once, election, fence, lost, with_ttl, won},
@@ -114,6 +115,28 @@ pub(crate) async fn a_valid_lease_is_not_taken<S: Subject>(
         Some((term.holder, term.fence))
     );
     assert_eq!(bench.record().await, before);
+    Ok(())
+}
+
+/// A store that shows no clock can not tell that a lease has expired, also not of one that has.
+pub(crate) async fn only_a_store_with_a_clock_gives_a_lease_as_expired<S: Subject>(
+    bench: Bench<S>,
+) -> Result<(), Unsupported> {
+    let mut leader = bench.candidate("the leader").await;
+    let mut candidate = bench.candidate("a candidate").await;
+    let term = leader.lead(SHORT).await;
+    if bench.store.capabilities().clock {
+        let expired = leader.wait_for_expiry().await;
+        won(candidate.claim_expired(&expired, LONG).await);
+        return Ok(());
+    }
+    for _ in 0..2 {
+        let in_the_way = lost(candidate.claim_expired(&term, LONG).await);
+        assert_eq!(in_the_way.as_ref(), Some(&term));
+        // Whatever clock the server has, it has expired by that the second time.
+        sleep(SHORT * 2).await;
+    }
+    won(candidate.claim(Some(&term), LONG).await);
     Ok(())
 }
 

@@ -34,5 +34,10 @@ fn output(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let said = said.unwrap_or_else(|error| error.to_string());
-    said.lines().next().unwrap_or_default().to_owned()
+    let line = said.lines().next().unwrap_or_default();
+    // Some say first where they lie, which is nobody's concern.
+    match line.split_once(' ') {
+        Some((first, rest)) if first.contains('/') => rest.trim().to_owned(),
+        _ => line.to_owned(),
+    }
 }

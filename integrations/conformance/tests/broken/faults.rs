@@ -20,6 +20,7 @@ use crate::beneath::{Added, Holds, Noise, now};
 pub(crate) enum Fault {
     AcquireTakesWhatIsThere,
     AcquireIgnoresExpiry,
+    ExpiryIsGuessed,
     AcquireContinuesOwnLease,
     AcquireReusesTheFence,
     AcquireIgnoresTheFloor,
@@ -125,6 +126,7 @@ impl Store for BrokenStore {
 
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = self.inner.capabilities();
+        capabilities.clock = self.fault != ExpiryIsGuessed;
         capabilities.hints = self.fault != HintsAreNotDeclared;
         capabilities.hold = if self.fault == HoldIsNotDeclared { Hold::None } else { Hold::Shared };
         capabilities
@@ -216,7 +218,7 @@ impl Session for BrokenSession {
             _ if self.is(AcquireTakesWhatIsThere) => {
                 asked.observed = found.as_ref().map(Observed::from);
             }
-            AcquireIgnoresExpiry => asked.when = When::Unchanged,
+            AcquireIgnoresExpiry | ExpiryIsGuessed => asked.when = When::Unchanged,
             AcquireIgnoresTheFloor => asked.floor = None,
             PayloadsAreText => asked.payload = as_text(&asked.payload),
             VersionsAreTheFence => {
@@ -421,7 +423,7 @@ fn shown(fault: Fault, mut lease: Lease) -> Lease {
         VersionsAreTheFence => lease.version = Version::from(u64::from(lease.fence)),
         LeasesLastASecondLonger => lease.duration -= Duration::from_secs(1),
         TimeStandsStill => lease.ttl = Some(lease.duration),
-        ClockIsNotShown => lease.ttl = None,
+        ClockIsNotShown | ExpiryIsGuessed => lease.ttl = None,
         FencesAreSwapped => lease.fence = swapped(lease.fence),
         _ => {}
     }

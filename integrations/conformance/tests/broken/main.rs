@@ -24,6 +24,7 @@ const CAUGHT_BY: &[(Fault, &str)] = &[
     (Fault::AcquireIgnoresExpiry, "take_over::a_valid_lease_is_not_taken"),
     (Fault::AcquireIgnoresExpiry, "administration::a_placed_record_is_claimed_after_it_has_expired"),
     (Fault::AcquireIgnoresExpiry, "administration::a_deposed_record_is_claimed_after_it_has_expired"),
+    (Fault::ExpiryIsGuessed, "take_over::only_a_store_with_a_clock_gives_a_lease_as_expired"),
     (Fault::AcquireContinuesOwnLease, "fences::a_fence_rises_when_a_candidate_claims_its_own_lease"),
     (Fault::AcquireContinuesOwnLease, "fences::a_fence_rises_over_a_lost_reply"),
     (Fault::AcquireReusesTheFence, "fences::a_fence_rises_over_a_release"),
