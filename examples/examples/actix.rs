@@ -7,7 +7,9 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use tenure_examples::{actix_replica, args::ReplicaArgs, complain, start_logging};
+use tenure_examples::{
+    actix_replica, args::ReplicaArgs, complain, ledger::LedgerArgs, start_logging,
+};
 
 /// One replica of an actix-web service, with an actor that exists only on the leader.
 #[derive(Parser)]
@@ -19,11 +21,14 @@ use tenure_examples::{actix_replica, args::ReplicaArgs, complain, start_logging}
 struct Cli {
     #[command(flatten)]
     replica: ReplicaArgs,
+    #[command(flatten)]
+    ledger: LedgerArgs,
 }
 
 fn main() -> ExitCode {
     start_logging("info");
-    match actix::System::new().block_on(actix_replica::run(&Cli::parse().replica)) {
+    let cli = Cli::parse();
+    match actix::System::new().block_on(actix_replica::run(&cli.replica, &cli.ledger)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => complain("actix", &error),
     }

@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use tenure_examples::{args::ReplicaArgs, complain, replica, start_logging};
+use tenure_examples::{args::ReplicaArgs, complain, ledger::LedgerArgs, replica, start_logging};
 
 /// One replica of an HTTP service with routes that only the leader serves.
 #[derive(Parser)]
@@ -18,12 +18,15 @@ use tenure_examples::{args::ReplicaArgs, complain, replica, start_logging};
 struct Cli {
     #[command(flatten)]
     replica: ReplicaArgs,
+    #[command(flatten)]
+    ledger: LedgerArgs,
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
     start_logging("info");
-    match replica::run(&Cli::parse().replica).await {
+    let cli = Cli::parse();
+    match replica::run(&cli.replica, &cli.ledger).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => complain("axum", &error),
     }

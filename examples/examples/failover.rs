@@ -61,7 +61,7 @@ mod program {
 
     async fn serve(args: &ReplicaArgs) -> Result<ExitCode, Box<dyn Error>> {
         failover::die_with_parent()?;
-        replica::run(args).await?;
+        replica::serve(args, replica::app).await?;
         Ok(ExitCode::SUCCESS)
     }
 

@@ -17,7 +17,12 @@ use tenure_actix::{LeaderAddr, LeaderSendError, LeaderSupervisor};
 use tenure_actix_web::LeaderOnly;
 use tokio::time::sleep;
 
-use crate::{args::ReplicaArgs, replica::ReplicaError, signals::StopSignal};
+use crate::{
+    args::ReplicaArgs,
+    ledger::{Ledger, LedgerArgs, LedgerError},
+    replica::ReplicaError,
+    signals::StopSignal,
+};
 
 /// How long connections may take to finish once the lease is released, in seconds: their requests are answered by then.
 const CLOSE_TIMEOUT: u64 = 2;
@@ -29,6 +34,8 @@ const WORKERS: usize = 2;
 pub struct Scheduler {
     term: Term,
     jobs: u64,
+    /// Where they are written, if anywhere.
+    ledger: Option<Ledger>,
 }
 
 /// A job that is done.
@@ -45,12 +52,14 @@ pub struct Job {
 
 /// A job to do.
 #[derive(Clone, Debug, Default, Deserialize, Message)]
-#[rtype(result = "Job")]
+#[rtype(result = "Result<Job, LedgerError>")]
 #[non_exhaustive]
 pub struct Schedule {
     /// How long it takes, in milliseconds.
     #[serde(default)]
     pub ms: u64,
+    /// How it is called in the ledger.
+    pub id: Option<String>,
 }
 
 impl Actor for Scheduler {
@@ -58,7 +67,7 @@ impl Actor for Scheduler {
 }
 
 impl Handler<Schedule> for Scheduler {
-    type Result = ResponseFuture<Job>;
+    type Result = ResponseFuture<Result<Job, LedgerError>>;
 
     fn handle(&mut self, job: Schedule, _: &mut Context<Self>) -> Self::Result {
         self.jobs += 1;
@@ -67,20 +76,26 @@ impl Handler<Schedule> for Scheduler {
             fence: self.term.fence().into(),
             number: self.jobs,
         };
+        let (term, ledger) = (self.term.clone(), self.ledger.clone());
         Box::pin(async move {
             sleep(Duration::from_millis(job.ms)).await;
-            done
+            if let Some(ledger) = ledger {
+                ledger.write(&term, job.id.as_deref()).await?;
+            }
+            Ok(done)
         })
     }
 }
 
 /// Serves until SIGTERM or SIGINT, then hands over: requests in flight are finished, the actor stops, the lease is released,
-/// connections are closed. The first line on stdout is `listening on URL as IDENTITY`. Needs an actix system.
+/// connections are closed. The first line on stdout is `listening on URL as IDENTITY`. Needs an actix system. If there is a
+/// ledger, jobs are written there.
 ///
 /// # Errors
 /// [`ReplicaError`] if it cannot start, or if work would not stop.
-pub async fn run(args: &ReplicaArgs) -> Result<(), ReplicaError> {
+pub async fn run(args: &ReplicaArgs, ledger: &LedgerArgs) -> Result<(), ReplicaError> {
     let mut stop = StopSignal::listen()?;
+    let ledger = ledger.open().await?;
     let mut config = args.election.to_config("example", "memory:")?;
     let store = config.store()?;
     tokio::select! {
@@ -93,8 +108,11 @@ pub async fn run(args: &ReplicaArgs) -> Result<(), ReplicaError> {
     let elector = config.elector(store)?;
     let leadership = elector.leadership();
     // The actor lives on this thread; the election on one of its own; requests come from the server's workers.
-    let scheduler =
-        LeaderSupervisor::new(leadership.clone()).start(|term| Scheduler { term, jobs: 0 });
+    let scheduler = LeaderSupervisor::new(leadership.clone()).start(move |term| Scheduler {
+        term,
+        jobs: 0,
+        ledger: ledger.clone(),
+    });
 
     let candidacy = elector.spawn();
     let served = (leadership.clone(), scheduler);
@@ -151,7 +169,7 @@ async fn create_job(
     scheduler: Data<LeaderAddr<Scheduler>>,
     job: Query<Schedule>,
 ) -> Result<Json<Job>, Error> {
-    scheduler.send(job.into_inner()).await.map(Json).map_err(answer)
+    Ok(Json(scheduler.send(job.into_inner()).await.map_err(answer)??))
 }
 
 /// Why there is no job: whoever asked should know whether it may have been done.

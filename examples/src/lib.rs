@@ -10,6 +10,7 @@ pub mod failover;
 #[cfg(unix)]
 pub mod fencing;
 pub mod grpc;
+pub mod ledger;
 pub mod metrics;
 pub mod proxy;
 pub mod replica;

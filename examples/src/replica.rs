@@ -18,6 +18,7 @@ use tokio::{net::TcpListener, sync::oneshot, time};
 
 use crate::{
     args::{ArgsError, ReplicaArgs},
+    ledger::{Ledger, LedgerArgs, LedgerError},
     signals::StopSignal,
 };
 
@@ -49,6 +50,9 @@ pub enum ReplicaError {
     /// The database cannot be reached, or refuses the schema.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The ledger cannot be reached.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
     /// Work did not stop, so the lease was left to run out.
     #[error(transparent)]
     Stop(#[from] tenure::StopError),
@@ -70,12 +74,17 @@ impl Answer {
     }
 }
 
-/// Serves [`app`].
+/// Serves [`app`]; if there is a ledger, jobs are written there.
 ///
 /// # Errors
 /// As [`serve`].
-pub async fn run(args: &ReplicaArgs) -> Result<(), ReplicaError> {
-    serve(args, app).await
+pub async fn run(args: &ReplicaArgs, ledger: &LedgerArgs) -> Result<(), ReplicaError> {
+    let ledger = ledger.open().await?;
+    serve(args, |leadership| match ledger {
+        Some(ledger) => app(leadership).layer(Extension(ledger)),
+        None => app(leadership),
+    })
+    .await
 }
 
 /// Serves until SIGTERM or SIGINT, then hands over: requests in flight are finished, the lease is released, connections
@@ -138,8 +147,22 @@ pub(crate) fn jobs() -> Router {
         .route("/stream", get(stream))
 }
 
-async fn create_job(Extension(term): Extension<Term>) -> Json<Answer> {
-    Json(Answer::of(&term))
+/// A job to do.
+#[derive(Deserialize)]
+struct NewJob {
+    /// How it is called in the ledger.
+    id: Option<String>,
+}
+
+async fn create_job(
+    Extension(term): Extension<Term>,
+    ledger: Option<Extension<Ledger>>,
+    Query(job): Query<NewJob>,
+) -> Result<Json<Answer>, LedgerError> {
+    if let Some(Extension(ledger)) = ledger {
+        ledger.write(&term, job.id.as_deref()).await?;
+    }
+    Ok(Json(Answer::of(&term)))
 }
 
 /// How long a request is to take.

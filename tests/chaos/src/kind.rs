@@ -37,6 +37,10 @@ pub(crate) enum Need {
     Pooler,
     /// Candidates in processes of their own, which can be killed and frozen.
     Processes,
+    /// A database in which the examples keep their ledger.
+    Ledger,
+    /// More time than there is when each scenario is to be played once.
+    Time,
 }
 
 impl Kind {
@@ -72,7 +76,8 @@ impl Kind {
             Need::Clock | Need::Standby => is_postgres,
             Need::ApplicationPool => matches!(self, Self::Postgres | Self::Postgres18),
             Need::Pooler => matches!(self, Self::Pooled),
-            Need::Processes => true,
+            Need::Ledger => matches!(self, Self::Postgres | Self::Pooled),
+            Need::Processes | Need::Time => true,
         }
     }
 }

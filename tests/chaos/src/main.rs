@@ -4,6 +4,7 @@
 mod about;
 mod footprint;
 mod ground;
+mod http;
 mod kind;
 mod perform;
 mod picture;

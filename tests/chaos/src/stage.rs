@@ -5,11 +5,12 @@ use std::{ffi::OsString, path::PathBuf, thread, time::Duration};
 use serde_json::Value;
 use tenure::protocol::Timing;
 use tenure_testbed::Proxy;
-use tenure_tests::{Command, Entry, Event, Fleet, Participant, Seen, Settings, Stamp};
+use tenure_tests::{Command, Entry, Event, Fleet, Participant, Seen, Settings, Stamp, oracle};
 
 use crate::{
     ground::{ELECTION, Ground, SERVER_LOGIN_RETRY, USER, Way},
     kind::Kind,
+    verdict::Gap,
 };
 
 /// By how much a machine with few processors and much to do may be late.
@@ -41,6 +42,16 @@ pub(crate) struct Stage {
     /// Which is neither killed nor replaced by chance.
     kept: Option<usize>,
     bystanders: Option<Bystanders>,
+    /// If there are no candidates that tell of themselves.
+    pub(crate) view: Option<View>,
+}
+
+/// An election as it was seen from outside.
+pub(crate) struct View {
+    /// From when to when each was there.
+    pub(crate) replicas: Vec<(Stamp, Option<Stamp>)>,
+    pub(crate) terms: Vec<oracle::Claim>,
+    pub(crate) gaps: Vec<Gap>,
 }
 
 /// A candidate, and its way to the store.
@@ -85,6 +96,7 @@ struct Bystanders {
 /// What is known in the end.
 pub(crate) struct Play {
     pub(crate) fleet: Fleet,
+    pub(crate) view: Option<View>,
     pub(crate) replicas: Vec<(Stamp, Option<Stamp>)>,
     pub(crate) faults: Vec<Fault>,
     pub(crate) allowed: Allowed,
@@ -116,6 +128,7 @@ impl Stage {
             problems: Vec::new(),
             kept: None,
             bystanders: None,
+            view: None,
         }
     }
 
@@ -395,8 +408,12 @@ impl Stage {
                 self.problems.push(format!("the other election lost {ends} terms"));
             }
         }
-        let replicas = self.replicas.iter().map(|replica| (replica.from, replica.to)).collect();
-        let Self { fleet, faults, allowed, problems, .. } = self;
-        Play { fleet, replicas, faults, allowed, problems, ended }
+        let from_and_to = |replica: &Replica| (replica.from, replica.to);
+        let replicas = match &self.view {
+            Some(view) => view.replicas.clone(),
+            None => self.replicas.iter().map(from_and_to).collect(),
+        };
+        let Self { fleet, faults, allowed, problems, view, .. } = self;
+        Play { fleet, view, replicas, faults, allowed, problems, ended }
     }
 }

@@ -36,8 +36,14 @@ impl Verdict {
         let claims = play.fleet.timeline().claims();
         let mut problems = play.problems.clone();
         problems.extend(oracle::judge(claims.iter().copied()).iter().map(ToString::to_string));
-        let terms: Vec<_> = oracle::terms(claims).into_values().collect();
-        let gaps = gaps(&terms);
+        let (terms, gaps) = match &play.view {
+            Some(view) => (view.terms.clone(), view.gaps.clone()),
+            None => {
+                let terms: Vec<_> = oracle::terms(claims).into_values().collect();
+                let gaps = gaps(&terms);
+                (terms, gaps)
+            }
+        };
         let allowed = allowed(play.allowed, &play.faults, play.ended);
         for gap in gaps.iter().filter(|gap| gap.length() > allowed + BUSY) {
             let length = gap.length();

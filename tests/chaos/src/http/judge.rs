@@ -306,8 +306,7 @@ mod tests {
         let calls = [done(10, 0, 1), done(20, 2, 3)];
         let lost = Violation::Lost { id: 1, answered: author(20) };
         assert_eq!(judge(&calls, &[record("0", 10)]), [lost]);
-        let different =
-            Violation::Different { id: 1, answered: author(20), written: author(30) };
+        let different = Violation::Different { id: 1, answered: author(20), written: author(30) };
         assert_eq!(judge(&calls, &[record("0", 10), record("1", 30)]), [different]);
     }
 
@@ -338,8 +337,7 @@ mod tests {
         let calls = [(); 4].map(|()| call(0, 9, Outcome::Unknown));
         let written = ["0", "1", "2", "3"].map(|id| record(id, 10));
         assert_eq!(judge(&calls, &written), []);
-        let written =
-            [record("0", 10), record("1", 30), record("2", 10), record("3", 20)];
+        let written = [record("0", 10), record("1", 30), record("2", 10), record("3", 20)];
         let falls = |later: &Record| Violation::FallingFence {
             earlier: written[1].clone(),
             later: later.clone(),

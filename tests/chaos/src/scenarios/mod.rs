@@ -12,6 +12,7 @@ mod sessions;
 use std::time::Duration;
 
 use crate::{
+    http,
     kind::{Kind, Need},
     stage::{Mode, Stage},
 };
@@ -39,6 +40,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Scenario> {
         records::ALL,
         clocks::ALL,
         random::ALL,
+        http::ALL,
     ]
     .into_iter()
     .flatten()
@@ -57,7 +59,7 @@ impl Scenario {
 }
 
 /// Longer than a term lasts without a renewal, at the lease of 2 s that most scenarios have.
-const LONGER_THAN_A_TERM: Duration = Duration::from_secs(4);
+pub(crate) const LONGER_THAN_A_TERM: Duration = Duration::from_secs(4);
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,31 @@
+//! What the replicas have written.
+
+use std::time::Duration;
+
+use tenure_postgres::sqlx::{self, Connection, PgConnection, query_as};
+use tokio::{runtime::Builder, time};
+
+use super::judge::{Author, Record};
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// The ledger of the examples in this database, in the order of its numbers.
+pub(crate) fn read(url: &str) -> Result<Vec<Record>, String> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    runtime.block_on(async {
+        tokio::select! {
+            records = records(url) => records.map_err(|error| format!("the ledger cannot be read: {error}")),
+            // After a scenario that broke off the server may still be frozen.
+            () = time::sleep(LIMIT) => Err(format!("the ledger was not read within {LIMIT:?}")),
+        }
+    })
+}
+
+async fn records(url: &str) -> Result<Vec<Record>, sqlx::Error> {
+    let mut connection = PgConnection::connect(url).await?;
+    let query = query_as("SELECT id, fence, identity FROM jobs ORDER BY number");
+    let rows: Vec<(String, i64, String)> = query.fetch_all(&mut connection).await?;
+    let record = |(id, fence, identity)| Record { id, author: Author { fence, identity } };
+    Ok(rows.into_iter().map(record).collect())
+}
