@@ -62,9 +62,19 @@ impl Report {
         table
     }
 
-    /// The table in Markdown.
+    /// What was run, and the table, in Markdown.
     #[must_use]
     pub fn to_markdown(&self) -> String {
+        let about = self
+            .about
+            .iter()
+            .map(|(name, value)| format!("- {}: {}\n", in_markdown(name), in_markdown(value)));
+        // A table does not go on from a list without an empty line.
+        let apart = (!self.about.is_empty()).then(|| "\n".to_owned());
+        about.chain(apart).chain([self.markdown_table()]).collect()
+    }
+
+    fn markdown_table(&self) -> String {
         let mut lines = self.lines().map(|line| {
             let cells: Vec<String> = line.map(in_markdown).collect();
             format!("| {} |\n", cells.join(" | "))
@@ -155,7 +165,8 @@ mod tests {
 
     #[test]
     fn markdown_takes_nothing_in_a_cell_for_its_own() {
-        let expected = "| scenario | path | terms | verdict |\n\
+        let expected = "- seed: 42\n\n\
+                        | scenario | path | terms | verdict |\n\
                         | --- | --- | ---: | --- |\n\
                         | steady | postgres | 12 | ok |\n\
                         | a\\|b &lt;i> | nats | 2 | FAILED |\n";
@@ -168,7 +179,7 @@ mod tests {
         report.rows[0].cells.push("more".to_owned());
         report.rows[1].cells.truncate(1);
         assert!(report.to_table().lines().nth(1).unwrap().ends_with("ok       more"));
-        assert_eq!(report.to_markdown().lines().nth(3), Some("| a\\|b &lt;i> |  |  |  |  |"));
+        assert_eq!(report.to_markdown().lines().nth(5), Some("| a\\|b &lt;i> |  |  |  |  |"));
         assert_eq!(Report::default().to_table(), "\n");
     }
 

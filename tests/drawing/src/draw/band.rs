@@ -66,7 +66,7 @@ fn draw(class: &'static str, spans: &[(f64, f64)], top: f64, bottom: f64) -> Ele
 }
 
 /// The same places, none of them twice.
-fn union(mut spans: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+pub(super) fn union(mut spans: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     spans.sort_by(|one, other| one.0.total_cmp(&other.0));
     let mut united: Vec<(f64, f64)> = Vec::new();
     for (from, to) in spans {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    EDGE, calls,
+    EDGE, band, calls,
     frame::Frame,
     strip::Strip,
     style::{ON_TERM, SMALL, STRONG, label},
@@ -74,22 +74,42 @@ impl<'p> Lane<'p> {
         self.terms() + TERM + 3.0
     }
 
-    /// Where the process runs, and where it does not.
+    /// Where the process runs.
     pub(super) fn ground(&self, frame: &Frame) -> Element {
-        let middle = self.terms() + TERM / 2.0;
-        let asleep = format!("M{} {}H{}", Px(frame.left), Px(middle), Px(frame.right));
-        let alive = self.lane.alive.iter().filter(|(from, _)| *from <= frame.length);
-        let alive = alive.map(|(from, to)| {
-            let (from, to) = (frame.x(*from), frame.x(*to));
+        let alive = self.alive(frame).map(|(from, to)| {
             Element::new("rect")
                 .with("class", "alive")
                 .with("x", Px(from))
                 .with("y", Px(self.top))
-                .with("width", Px((to - from).max(NARROWEST)))
+                .with("width", Px(to - from))
                 .with("height", Px(self.bottom() - self.top))
         });
-        let asleep = Element::new("path").with("class", "asleep").with("d", asleep);
-        Element::new("g").child(asleep).children(alive)
+        Element::new("g").children(alive)
+    }
+
+    /// Where it does not: above all bands, for whoever is dead while something is broken is seen to be.
+    pub(super) fn asleep(&self, frame: &Frame) -> Element {
+        let middle = Px(self.terms() + TERM / 2.0);
+        let mut path = String::new();
+        let mut from = frame.left;
+        for (begun, over) in band::union(self.alive(frame).collect()) {
+            if begun > from {
+                path.push_str(&format!("M{} {middle}H{}", Px(from), Px(begun)));
+            }
+            from = over;
+        }
+        if from < frame.right {
+            path.push_str(&format!("M{} {middle}H{}", Px(from), Px(frame.right)));
+        }
+        Element::new("path").with("class", "asleep").with("d", path)
+    }
+
+    fn alive(&self, frame: &Frame) -> impl Iterator<Item = (f64, f64)> {
+        let alive = self.lane.alive.iter().filter(|(from, _)| *from <= frame.length);
+        alive.map(|(from, to)| {
+            let from = frame.x(*from).min(frame.right - NARROWEST);
+            (from, frame.x(*to).max(from + NARROWEST))
+        })
     }
 
     pub(super) fn separator(&self, frame: &Frame) -> Element {

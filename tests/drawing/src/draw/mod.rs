@@ -69,6 +69,7 @@ fn svg(picture: &Picture, style: Option<Element>) -> Element {
         behind = behind.child(band::of_faults(picture, Some(number), &frame, top, bottom));
     }
     behind = behind.child(axis::grid(&frame, top, bottom));
+    behind = behind.children(lanes.iter().map(|lane| lane.asleep(&frame)));
     behind = behind.child(band::moments(picture, &frame, top, bottom));
     behind = behind.child(band::edges(picture, &frame, top, bottom));
     behind = behind.children(lanes.iter().map(|lane| lane.separator(&frame)));

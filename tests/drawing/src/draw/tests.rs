@@ -200,6 +200,27 @@ fn a_picture_tells_everything_in_tooltips_and_needs_no_script() {
 }
 
 #[test]
+fn who_is_dead_while_something_is_broken_is_seen_to_be() {
+    let seconds = Duration::from_secs;
+    let alive = vec![(seconds(0), seconds(3)), (seconds(6), seconds(20))];
+    let fault = Fault { from: seconds(2), to: seconds(8), ..Fault::default() };
+    let picture = Picture {
+        length: seconds(10),
+        lanes: vec![Lane { alive, ..Lane::default() }],
+        faults: vec![fault],
+        ..Picture::default()
+    };
+    let drawn = picture.to_svg();
+    let svg = Document::parse(&drawn).unwrap();
+    let place = |class: &str| {
+        svg.descendants().position(|node| node.attribute("class") == Some(class)).unwrap()
+    };
+    assert!(place("fault-band") < place("asleep"), "the band lies over it");
+    let path = svg.descendants().nth(place("asleep")).unwrap().attribute("d").unwrap();
+    assert_eq!(path.matches('M').count(), 1, "{path}: from 3 to 6 s, and at no other time");
+}
+
+#[test]
 fn a_fault_of_a_lane_that_is_not_there_strikes_all_of_them() {
     let fault = Fault { what: "somewhere".to_owned(), lane: Some(7), ..Fault::default() };
     let picture = Picture { faults: vec![fault], ..Picture::default() };
