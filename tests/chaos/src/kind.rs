@@ -39,8 +39,6 @@ pub(crate) enum Need {
     Processes,
     /// A database in which the examples keep their ledger.
     Ledger,
-    /// More time than there is when each scenario is to be played once.
-    Time,
 }
 
 impl Kind {
@@ -77,7 +75,7 @@ impl Kind {
             Need::ApplicationPool => matches!(self, Self::Postgres | Self::Postgres18),
             Need::Pooler => matches!(self, Self::Pooled),
             Need::Ledger => matches!(self, Self::Postgres | Self::Pooled),
-            Need::Processes | Need::Time => true,
+            Need::Processes => true,
         }
     }
 }

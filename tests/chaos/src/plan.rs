@@ -1,7 +1,7 @@
 //! What is played where.
 
 use crate::{
-    kind::{Kind, Need},
+    kind::Kind,
     scenarios::{self, Scenario},
     stage::Mode,
 };
@@ -14,12 +14,11 @@ pub(crate) struct Item {
     pub(crate) mode: Mode,
 }
 
-/// Each scenario for which there is time once, where fewer have been before, every third one on threads if it can be.
+/// Each scenario once, where fewer have been before, every third one on threads if it can be.
 pub(crate) fn once(processes: &Mode) -> Vec<Item> {
     let mut played = Kind::ALL.map(|kind| (kind, 0));
     let mut items = Vec::new();
-    let quick = |scenario: &&Scenario| !scenario.needs.contains(&Need::Time);
-    for scenario in scenarios::all().filter(quick) {
+    for scenario in scenarios::all() {
         let fitting = played.iter_mut().filter(|(kind, _)| scenario.fits(*kind));
         let Some((kind, count)) = fitting.min_by_key(|(_, count)| *count) else { continue };
         *count += 1;
@@ -53,8 +52,7 @@ mod tests {
     #[test]
     fn each_scenario_is_played_once_and_every_store_and_mode_has_its_share() {
         let items = once(&processes());
-        let slow = scenarios::all().filter(|scenario| scenario.needs.contains(&Need::Time));
-        assert_eq!(items.len() + slow.count(), scenarios::all().count());
+        assert_eq!(items.len(), scenarios::all().count());
         for kind in Kind::ALL {
             assert!(items.iter().filter(|item| item.kind == kind).count() >= 3, "{kind}");
         }

@@ -54,14 +54,18 @@ impl<'a> Deployment<'a> {
         let program = participant.with_file_name("examples").join(framework.program());
         // The first replica creates the ledger.
         stage.ground.execute(&format!("GRANT CREATE ON SCHEMA public TO {USER}"));
+        stage.ground.execute("ALTER SYSTEM SET track_commit_timestamp = on");
+        stage.ground.restart();
         Self { stage, program, replicas: Vec::new(), clients: Clients::new() }
     }
 
-    /// That many replicas, of which one leads.
+    /// That many replicas, of which one leads, under load for a while.
     pub(crate) fn start(&mut self, replicas: usize) -> Leads {
         for _ in 0..replicas {
             self.join();
         }
+        self.leader();
+        self.stage.wait(Duration::from_secs(1));
         self.leader()
     }
 

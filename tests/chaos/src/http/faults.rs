@@ -117,7 +117,9 @@ pub(super) fn database_crash(service: &mut Deployment<'_>) {
     service.stage.wait(Duration::from_secs(1));
 }
 
+/// No term ends; what was under way does, and there is a connection to open.
 pub(super) fn backends_terminated(service: &mut Deployment<'_>) {
+    service.stage.allow(service.stage.timing().operation_timeout());
     service.start(3);
     for _ in 0..6 {
         let healed = end_sessions(service);

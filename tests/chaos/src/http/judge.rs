@@ -1,7 +1,7 @@
 //! Judges what clients were answered, and what the ledger has: it knows nothing about how an election works.
 //!
 //! Clients know when they sent a request and when they received its answer, and what it means. The ledger has the records of
-//! accepted jobs in the order in which they were written, each numbered while nobody else could lead.
+//! accepted jobs in the order in which they were written, and the server knows in which order these were committed.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -51,6 +51,8 @@ pub(crate) struct Record {
     /// The job's.
     pub(crate) id: String,
     pub(crate) author: Author,
+    /// When the server committed it, in microseconds by its clock.
+    pub(crate) committed: i64,
 }
 
 /// What must not be.
@@ -68,7 +70,7 @@ pub(crate) enum Violation {
     Refused { id: usize, written: Author },
     /// A job is there that nobody has asked for, or twice.
     Unasked(Record),
-    /// A job of an older term was written after one of a newer term.
+    /// A job of an older term was written, or committed, after one of a newer term.
     FallingFence { earlier: Record, later: Record },
     /// An answer that no replica should give.
     Unexpected { id: usize, answer: String },
@@ -79,7 +81,10 @@ pub(crate) fn judge(calls: &[Call], ledger: &[Record]) -> Vec<Violation> {
     let mut violations = old_terms(calls);
     violations.extend(shared_fences(calls, ledger));
     violations.extend(jobs(calls, ledger));
-    violations.extend(falling_fences(ledger));
+    violations.extend(falling_fences(ledger.iter()));
+    let mut by_commit: Vec<_> = ledger.iter().collect();
+    by_commit.sort_by_key(|record| record.committed);
+    violations.extend(falling_fences(by_commit.into_iter()));
     violations
 }
 
@@ -162,7 +167,7 @@ fn jobs(calls: &[Call], ledger: &[Record]) -> Vec<Violation> {
     violations
 }
 
-fn falling_fences(ledger: &[Record]) -> Vec<Violation> {
+fn falling_fences<'a>(ledger: impl Iterator<Item = &'a Record>) -> Vec<Violation> {
     let mut highest: Option<&Record> = None;
     let mut violations = Vec::new();
     for record in ledger {
@@ -199,7 +204,7 @@ impl fmt::Display for Violation {
             }
             Self::Unasked(record) => write!(f, "nobody has asked for {record}, or not twice"),
             Self::FallingFence { earlier, later } => {
-                write!(f, "{later} was written after {earlier}")
+                write!(f, "{later} was written or committed after {earlier}")
             }
             Self::Unexpected { id, answer } => write!(f, "job {id} was answered with {answer}"),
         }
@@ -244,13 +249,17 @@ mod tests {
     }
 
     fn record(id: &str, fence: i64) -> Record {
-        Record { id: id.to_owned(), author: author(fence) }
+        Record { id: id.to_owned(), author: author(fence), committed: 0 }
     }
 
     /// A ledger in which everything stands that was done, in the order in which it was asked for.
     fn ledger(calls: &[Call]) -> Vec<Record> {
         accepted(calls)
-            .map(|(id, .., author)| Record { id: id.to_string(), author: author.clone() })
+            .map(|(id, .., author)| Record {
+                id: id.to_string(),
+                author: author.clone(),
+                committed: 0,
+            })
             .collect()
     }
 
@@ -297,7 +306,7 @@ mod tests {
         assert_eq!(judge(&answered, &ledger(&answered)), [shared.clone(), shared.clone()]);
 
         let asked = [done(20, 0, 1), Call { replica: 1, sent: at(2), answer: None }];
-        let late = Record { id: "1".to_owned(), author: other };
+        let late = Record { id: "1".to_owned(), author: other, committed: 0 };
         assert_eq!(judge(&asked, &[record("0", 20), late]), [shared]);
     }
 
@@ -334,15 +343,29 @@ mod tests {
 
     #[test]
     fn a_fence_that_falls_in_the_ledger_is_seen_each_time() {
-        let calls = [(); 4].map(|()| call(0, 9, Outcome::Unknown));
         let written = ["0", "1", "2", "3"].map(|id| record(id, 10));
-        assert_eq!(judge(&calls, &written), []);
+        assert_eq!(falling_fences(written.iter()), []);
         let written = [record("0", 10), record("1", 30), record("2", 10), record("3", 20)];
         let falls = |later: &Record| Violation::FallingFence {
             earlier: written[1].clone(),
             later: later.clone(),
         };
-        assert_eq!(judge(&calls, &written), [falls(&written[2]), falls(&written[3])]);
+        assert_eq!(falling_fences(written.iter()), [falls(&written[2]), falls(&written[3])]);
+    }
+
+    #[test]
+    fn a_record_that_was_written_in_time_and_committed_late_is_seen() {
+        let calls = [(); 3].map(|()| call(0, 9, Outcome::Unknown));
+        let committed = |at, record| Record { committed: at, ..record };
+        let [a, b, c] = [
+            committed(1, record("0", 10)),
+            committed(5, record("1", 10)),
+            committed(3, record("2", 20)),
+        ];
+        let late = Violation::FallingFence { earlier: c.clone(), later: b.clone() };
+        assert_eq!(judge(&calls, &[a.clone(), b, c.clone()]), [late]);
+        let in_time = committed(2, record("1", 10));
+        assert_eq!(judge(&calls, &[a, in_time, c]), []);
     }
 
     #[test]

@@ -24,8 +24,16 @@ pub(crate) fn read(url: &str) -> Result<Vec<Record>, String> {
 
 async fn records(url: &str) -> Result<Vec<Record>, sqlx::Error> {
     let mut connection = PgConnection::connect(url).await?;
-    let query = query_as("SELECT id, fence, identity FROM jobs ORDER BY number");
-    let rows: Vec<(String, i64, String)> = query.fetch_all(&mut connection).await?;
-    let record = |(id, fence, identity)| Record { id, author: Author { fence, identity } };
+    let query = query_as(
+        "SELECT id, fence, identity,
+                (extract(epoch FROM pg_xact_commit_timestamp(xmin)) * 1000000)::bigint
+         FROM jobs ORDER BY number",
+    );
+    let rows: Vec<(String, i64, String, i64)> = query.fetch_all(&mut connection).await?;
+    let record = |(id, fence, identity, committed)| Record {
+        id,
+        author: Author { fence, identity },
+        committed,
+    };
     Ok(rows.into_iter().map(record).collect())
 }

@@ -8,8 +8,9 @@
 //! What clients were told and what the ledger has is then [judged](judge), end to end:
 //! - no job was done in an older term that was asked for when a job of a newer term was known to be done;
 //! - every job that was acknowledged is in the ledger, under the fence that its client was told, and none that was refused;
-//! - fences never fall in the order of the ledger, which is that of numbers drawn under the hold: so nothing was written in
-//!   an older term after something had been in a newer one;
+//! - fences never fall in the order of the ledger, neither in that of the numbers, which are drawn under the hold, nor in
+//!   that of the commits, as the server knows it: so nothing was written in an older term after something had been in a newer
+//!   one;
 //! - no two replicas have used one fence;
 //! - for no longer than the scenario says was nobody told that a job is done, and after healing somebody is, within the
 //!   worst case.
@@ -26,57 +27,56 @@ mod replica;
 use self::deployment::{Deployment, Framework};
 use crate::{kind::Need, perform, scenarios::Scenario, stage::Stage};
 
-/// Each scenario of one and of the other framework; which of the two is often played, and which needs time.
+/// Each scenario of one and of the other framework.
 macro_rules! in_both_frameworks {
-    ($($name:literal, $about:literal, $axum:expr, $actix:expr, $play:expr;)*) => {
+    ($($name:literal, $about:literal, $needs:expr, $play:expr;)*) => {
         &[$(
             Scenario {
                 name: concat!("http-axum-", $name),
                 about: $about,
-                needs: $axum,
+                needs: $needs,
                 play: |stage| play(stage, Framework::Axum, $play),
             },
             Scenario {
                 name: concat!("http-actix-", $name),
                 about: $about,
-                needs: $actix,
+                needs: $needs,
                 play: |stage| play(stage, Framework::ActixWeb, $play),
             },
         )*]
     };
 }
 
-const OFTEN: &[Need] = &[Need::Processes, Need::Ledger];
-const SELDOM: &[Need] = &[Need::Processes, Need::Ledger, Need::Time];
-const POOLED: &[Need] = &[Need::Processes, Need::Ledger, Need::Time, Need::Pooler];
+const LEDGER: &[Need] = &[Need::Processes, Need::Ledger];
+const POOLED: &[Need] = &[Need::Processes, Need::Ledger, Need::Pooler];
 
 pub(crate) const ALL: &[Scenario] = in_both_frameworks![
     "leader-killed", "The leading replica is killed, twice, and started anew.",
-        OFTEN, SELDOM, faults::leader_killed;
+        LEDGER, faults::leader_killed;
     "frozen", "The leading replica is stopped, and woken with requests waiting for it when it has a successor.",
-        OFTEN, SELDOM, faults::frozen;
+        LEDGER, faults::frozen;
     "partitioned", "The leading replica's connections to its database break, and new ones are refused.",
-        SELDOM, SELDOM, faults::partitioned;
+        LEDGER, faults::partitioned;
     "black-holed", "Between the leading replica and its database nothing arrives any more, either way.",
-        SELDOM, OFTEN, faults::black_holed;
+        LEDGER, faults::black_holed;
     "replies-lost", "What the leading replica writes is written; it never hears of that.",
-        OFTEN, SELDOM, faults::replies_lost;
+        LEDGER, faults::replies_lost;
     "terminated", "The leading replica is told to stop, twice: it hands over under load.",
-        SELDOM, OFTEN, faults::terminated;
+        LEDGER, faults::terminated;
     "rolling-restart", "Each replica is replaced by a new one, the leading one last.",
-        SELDOM, SELDOM, faults::rolling_restart;
+        LEDGER, faults::rolling_restart;
     "database-paused", "The server is stopped with all connections open, for longer than a term, and goes on.",
-        SELDOM, SELDOM, faults::database_paused;
+        LEDGER, faults::database_paused;
     "database-crash", "The server is killed, is away for a while, and recovers.",
-        OFTEN, SELDOM, faults::database_crash;
+        LEDGER, faults::database_crash;
     "backends-terminated", "All sessions of all replicas are ended by the server, six times.",
-        SELDOM, OFTEN, faults::backends_terminated;
+        LEDGER, faults::backends_terminated;
     "row-locked", "Another session locks the election's row for longer than a term.",
-        SELDOM, OFTEN, faults::row_locked;
+        LEDGER, faults::row_locked;
     "pooler-restarted", "The pooler is killed and started again, twice.",
-        POOLED, POOLED, faults::pooler_restarted;
+        POOLED, faults::pooler_restarted;
     "random", "Half a minute of random faults; the seed is printed.",
-        SELDOM, SELDOM, faults::random;
+        LEDGER, faults::random;
 ];
 
 fn play(stage: &mut Stage, framework: Framework, play: fn(&mut Deployment<'_>)) {
