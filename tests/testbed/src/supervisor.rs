@@ -70,7 +70,7 @@ impl Supervisor {
 
     /// Whether the main process has ended by itself. It keeps its id until [`end`](Self::end): nobody waited for it.
     pub(crate) fn has_exited(&self) -> bool {
-        stat(self.server).is_none_or(|(state, _)| state == "Z")
+        !is_there(self.server)
     }
 
     /// Sends a signal to the main process, and to all its children: each of PostgreSQL's leads a session of its own, so
@@ -82,10 +82,7 @@ impl Supervisor {
             send(&self.children(), signal);
             send(&server, signal);
         } else {
-            // Killed, it would not be their parent any more when we look.
-            let before = self.children();
             send(&server, signal);
-            send(&before, signal);
             send(&self.children(), signal);
         }
         if signal == Signal::STOP {
@@ -107,11 +104,29 @@ impl Supervisor {
             Signal::INT => "INT",
             _ => "QUIT",
         };
-        // Frozen children would not end. What is to be killed is killed from the top, so that nobody is left to notice
-        // and to start anew.
-        self.signal_all(if signal == Signal::KILL { signal } else { Signal::CONT });
+        if signal == Signal::KILL {
+            // Stopped first: then there is no child that we do not know of, and nobody to notice and to start anew.
+            self.signal_all(Signal::STOP);
+            let children = self.children();
+            send(&[self.server], signal);
+            send(&children, signal);
+            self.wait_for_shell(name)?;
+            // What they have in common is in use as long as one of them is there.
+            while children.iter().any(|&child| is_there(child)) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            Ok(())
+        } else {
+            // Frozen children would not end.
+            self.signal_all(Signal::CONT);
+            self.wait_for_shell(name)
+        }
+    }
+
+    /// The shell ends the main process, if it is still there, and waits for it.
+    fn wait_for_shell(&mut self, signal: &str) -> io::Result<()> {
         if let Some(mut pipe) = self.shell.stdin.take() {
-            writeln!(pipe, "{name}")?;
+            writeln!(pipe, "{signal}")?;
         }
         self.shell.wait().map(drop)
     }
@@ -137,6 +152,11 @@ fn send(pids: &[Pid], signal: Signal) {
         // One that is gone needs no signal any more.
         let _ = kill_process(pid, signal);
     }
+}
+
+/// Whether it still has what it had: a zombie has nothing any more.
+fn is_there(pid: Pid) -> bool {
+    stat(pid).is_some_and(|(state, _)| !matches!(state.as_str(), "Z" | "X"))
 }
 
 fn has_running_threads(pid: Pid) -> bool {
