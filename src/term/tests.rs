@@ -341,6 +341,21 @@ fn terms_are_equal_if_they_are_clones_and_cost_a_word() {
     is_owned((one.cancelled(), one.ended(), one.guard(), one.leader_only(ready(()))));
 }
 
+#[test]
+fn whatever_belongs_to_a_term_shows_which_one_it_is() {
+    let (term, _, _) = term();
+    let of_term = format!("{term:?}");
+    for part in ["billing", "web-1", "fence: ", "remaining: 10s", "end: None"] {
+        assert!(of_term.contains(part), "{of_term} lacks {part}");
+    }
+    let (guard, in_flight) = (term.guard().unwrap(), term.admit().unwrap());
+    assert_eq!(format!("{guard:?}"), format!("TermGuard({of_term})"));
+    assert_eq!(format!("{in_flight:?}"), format!("InFlight({of_term})"));
+    let work = format!("{:?}", term.until_ended(ready(())));
+    assert_eq!(work, format!("LeaderOnly {{ term: Some({of_term}), until: Ended, .. }}"));
+    assert_eq!(format!("{:?}", Overrun::call(|_| {})), "Call");
+}
+
 #[tokio::test]
 async fn an_exhausted_budget_does_not_hide_the_end() {
     let (term, hand, _) = term();

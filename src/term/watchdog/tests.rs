@@ -108,6 +108,47 @@ fn a_watch_that_was_dropped_publishes_nothing() {
     assert!(first_published.recv().is_err(), "its closure is gone");
 }
 
+/// A watch by a watchdog without a thread: nothing that other tests do wakes it.
+fn watched_by(watchdog: &Arc<Watchdog>, term: &Term) -> Watch {
+    let (term, orders) = (Arc::downgrade(&term.0), orders(|| {}));
+    let entry = Arc::new(Entry { term, orders, is_announced: AtomicBool::new(false) });
+    let id = watchdog.add(entry.clone());
+    Watch { watcher: Watcher::Thread { watchdog: watchdog.clone(), id }, entry }
+}
+
+/// Fails unless the thread was woken, and would wait for `deadline` next.
+fn assert_poked(watchdog: &Watchdog, deadline: Instant) {
+    assert_eq!(watchdog.lock().armed, Some(deadline));
+    let late = Clock::system().now() + LIMIT;
+    watchdog.alarm.wait(Some(late)).unwrap();
+    assert!(Clock::system().now() < late, "nobody woke the thread");
+}
+
+#[test]
+fn the_thread_is_woken_by_whatever_lies_before_what_it_waits_for_and_by_nothing_else() {
+    let watchdog = Arc::new(Watchdog { alarm: Alarm::new().unwrap(), watched: Mutex::default() });
+    let ((one, at), (other, _)) = (real_term(LIMIT * 100), real_term(LIMIT * 200));
+    let watch = watched_by(&watchdog, &one);
+    let armed = one.deadline();
+    assert_poked(&watchdog, armed);
+    let later = watched_by(&watchdog, &other);
+    assert_eq!(watchdog.lock().entries.len(), 2, "each has a number of its own");
+    assert!(one.extend(at + LIMIT));
+    watch.earlier();
+    assert_eq!(watchdog.lock().armed, Some(armed), "it will look then");
+
+    assert!(one.extend(at - LIMIT));
+    watch.earlier();
+    assert_poked(&watchdog, one.deadline());
+    other.finish(TermEnd::Resigned);
+    later.ended();
+    assert_poked(&watchdog, Instant::ORIGIN);
+    assert_eq!(watchdog.attend(), Some(one.deadline()));
+    assert_eq!(watchdog.lock().entries.len(), 1, "what is over needs no watch");
+    drop(watch);
+    assert!(watchdog.lock().entries.is_empty());
+}
+
 #[tokio::test]
 async fn the_end_is_marked_then_published_then_announced_and_then_the_elector_is_woken() {
     let changed = Arc::new(Notify::new());
