@@ -1,5 +1,6 @@
 //! Elections on real servers that are broken underneath: what befalls them stands in `scenarios`, each on a `Stage`, which
-//! is a fleet on its `Ground`; what is made of it in `verdict`, and what it looks like in `picture`.
+//! is a fleet on its `Ground`; what is made of it in `verdict`, and what it looks like in `picture`. In `http` services of the
+//! examples take the place of fleets, and what their clients were answered that of what candidates say.
 
 mod about;
 mod footprint;

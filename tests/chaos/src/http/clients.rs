@@ -28,8 +28,8 @@ use super::judge::{Answer, Author, Call, Outcome};
 
 /// How many clients there are, each with connections of its own.
 const CLIENTS: u32 = 8;
-/// How often each asks each replica: with three of them 400 times a second.
-const INTERVAL: Duration = Duration::from_millis(60);
+/// How often each asks each replica: with three of them 300 times a second.
+const INTERVAL: Duration = Duration::from_millis(80);
 /// How many requests of one client may wait for one replica: a frozen one answers none, and gets them all when it wakes.
 const MAX_WAITING: usize = 20;
 

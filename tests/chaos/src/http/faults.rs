@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_testbed::Proxy;
+use tenure_testbed::{Conditions, Direction, Proxy};
 use tenure_tests::Stamp;
 
 use super::deployment::Deployment;
@@ -69,6 +69,29 @@ fn loses_its_leader(service: &mut Deployment<'_>, what: &str, breaks: fn(&Proxy)
     // What was held back arrives now, and changes nothing.
     service.stage.wait(Duration::from_secs(1));
     service.expect_terms(2);
+}
+
+/// On a slow path some commit is under way at most moments. When it arrives, somebody else has written already.
+pub(super) fn late_commits(service: &mut Deployment<'_>) {
+    const DELAY: Duration = Duration::from_millis(50);
+    service.stage.allow(service.stage.timing().worst_case_with(DELAY).fail_over);
+    let mut leader = service.start(3);
+    for _ in 0..2 {
+        let slow = Conditions::default().delay(DELAY);
+        let late =
+            |conditions: Conditions| move |path: &Proxy| path.set(Direction::ToServer, conditions);
+        service.paths(leader.replica).iter().for_each(late(slow));
+        service.stage.wait(Duration::from_millis(700));
+        let fault = service.stage.begin("requests held back", Some(leader.replica));
+        service.paths(leader.replica).iter().for_each(late(slow.held_back()));
+        let next = service.next_after(leader);
+        service.stage.wait(Duration::from_millis(300));
+        service.paths(leader.replica).iter().for_each(Proxy::heal);
+        let healed = service.stage.end(fault);
+        service.recovers(healed);
+        leader = next;
+    }
+    service.expect_terms(3);
 }
 
 pub(super) fn terminated(service: &mut Deployment<'_>) {

@@ -1,6 +1,6 @@
 //! The same faults through HTTP: replicas of the axum and actix-web examples, as processes, under load.
 //!
-//! Eight clients ask every replica all the time, 400 times a second in all, to do a job that has a name of its own
+//! Eight clients ask every replica all the time, 300 times a second in all, to do a job that has a name of its own
 //! (`POST /jobs?id=`). Whoever leads writes a record of it to the *ledger*, a table in the database that keeps the leases,
 //! in a transaction that holds the term (`PostgresStore::hold_term`), and answers 200 when that is committed. Each replica
 //! comes to its database by a path of its own, which the election and the ledger have in common.
@@ -61,6 +61,8 @@ pub(crate) const ALL: &[Scenario] = in_both_frameworks![
         LEDGER, faults::black_holed;
     "replies-lost", "What the leading replica writes is written; it never hears of that.",
         LEDGER, faults::replies_lost;
+    "late-commits", "Twice what the leading replica writes is held up on its way, and arrives when it has a successor.",
+        LEDGER, faults::late_commits;
     "terminated", "The leading replica is told to stop, twice: it hands over under load.",
         LEDGER, faults::terminated;
     "rolling-restart", "Each replica is replaced by a new one, the leading one last.",
