@@ -30,8 +30,12 @@ use super::judge::{Answer, Author, Call, Outcome};
 const CLIENTS: u32 = 8;
 /// How often each asks each replica: with three of them 300 times a second.
 const INTERVAL: Duration = Duration::from_millis(80);
-/// How many requests of one client may wait for one replica: a frozen one answers none, and gets them all when it wakes.
-const MAX_WAITING: usize = 20;
+/// How many requests of one client may wait for one replica.
+const MAX_WAITING: usize = 4;
+/// After this a client gives a request up. A replica that is frozen does not know of that: when it wakes it finds all of
+/// them, and among them some that are new. It is longer than a replica lets a job wait and then works on it: otherwise one
+/// that can do few jobs would do none, since each is given up when its turn has come.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// All clients, on a thread of their own.
 pub(crate) struct Clients {
@@ -152,8 +156,11 @@ impl Caller {
 
     async fn call(self) {
         let id = self.told.sent(self.replica);
-        // The connection broke, or there was none: whether the request had arrived, nobody knows.
-        let outcome = self.ask(id).await.unwrap_or(Outcome::Unknown);
+        let outcome = tokio::select! {
+            // The connection broke, or there was none: whether the request had arrived, nobody knows.
+            outcome = self.ask(id) => outcome.unwrap_or(Outcome::Unknown),
+            () = time::sleep(PATIENCE) => Outcome::Unknown,
+        };
         self.told.answered(id, outcome);
     }
 

@@ -28,7 +28,8 @@ pub(super) fn frozen(service: &mut Deployment<'_>) {
     let fault = service.stage.begin("stopped", Some(first.replica));
     service.freeze(first.replica);
     let next = service.next_after(first);
-    service.stage.wait(Duration::from_secs(1));
+    // Until clients have given up some requests, and sent others.
+    service.stage.wait(Duration::from_secs(2));
     service.thaw(first.replica);
     service.stage.end(fault);
     service.refuses_after(first.replica, next.since);
@@ -74,7 +75,9 @@ fn loses_its_leader(service: &mut Deployment<'_>, what: &str, breaks: fn(&Proxy)
 /// On a slow path some commit is under way at most moments. When it arrives, somebody else has written already.
 pub(super) fn late_commits(service: &mut Deployment<'_>) {
     const DELAY: Duration = Duration::from_millis(50);
-    service.stage.allow(service.stage.timing().worst_case_with(DELAY).fail_over);
+    /// Between two jobs on one connection: what the pool asks before and after, and the transaction itself.
+    const JOB: Duration = DELAY.saturating_mul(7);
+    service.stage.allow(JOB + service.stage.timing().worst_case_with(DELAY).fail_over);
     let mut leader = service.start(3);
     for _ in 0..2 {
         let slow = Conditions::default().delay(DELAY);
