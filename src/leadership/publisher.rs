@@ -254,23 +254,44 @@ impl Draft<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::{task::Poll, time::Duration};
+
+    use tokio_test::task::spawn;
+
     use super::*;
+    use crate::term::tests::term_on;
+
+    fn publisher(clock: Clock) -> (Publisher, Leadership) {
+        let (election, identity) = ("billing".parse().unwrap(), "web-1".parse().unwrap());
+        let telemetry = Telemetry::new(election, identity, false);
+        Publisher::new(telemetry, clock, Payload::default(), Telling::Here, &Arc::default())
+    }
 
     #[test]
     fn what_is_published_while_nobody_listens_is_not_lost() {
-        let (election, identity) = ("billing".parse().unwrap(), "web-1".parse().unwrap());
-        let (publisher, leadership) = Publisher::new(
-            Telemetry::new(election, identity, false),
-            Clock::system(),
-            Payload::default(),
-            Telling::Here,
-            &Arc::default(),
-        );
+        let (publisher, leadership) = publisher(Clock::system());
         drop(leadership);
         publisher.update(|draft| draft.phase(Phase::Draining));
         publisher.failed(LastError::LeaseLost);
         let status = publisher.bell.status().subscribe();
         assert_eq!(status.borrow().phase, Phase::Draining);
         assert!(matches!(status.borrow().last_error(), Some(LastError::LeaseLost)));
+    }
+
+    #[test]
+    fn a_watchdog_that_outlives_its_publisher_wakes_those_who_wait_by_itself() {
+        let (clock, hand) = Clock::manual();
+        let (publisher, _leadership) = publisher(clock.clone());
+        let herald = publisher.herald();
+        drop(publisher);
+        let term = term_on(&clock, 7, true, &Arc::default());
+        let mut ended = spawn(term.ended());
+        assert!(ended.poll().is_pending());
+        hand.advance(Duration::from_secs(10));
+        assert_eq!(term.end(), Some(TermEnd::Expired));
+        assert!(!ended.is_woken());
+        herald.announce(&term);
+        assert!(ended.is_woken());
+        assert_eq!(ended.poll(), Poll::Ready(TermEnd::Expired));
     }
 }
