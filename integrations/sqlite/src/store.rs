@@ -305,6 +305,8 @@ impl fmt::Debug for SqliteStore {
 
 #[cfg(test)]
 mod tests {
+    use sqlx::sqlite::SqlitePoolOptions;
+
     use super::*;
 
     #[test]
@@ -316,5 +318,17 @@ mod tests {
             "could not create the schema: /net/leases.db stays in the journal mode \"delete\"";
         assert!(error.to_string().starts_with(says), "{error}");
         assert!(check_mode("create the schema", &file, "wal").is_ok());
+    }
+
+    #[tokio::test]
+    async fn administration_does_not_wait_for_ever_for_a_connection() {
+        let longer = 2 * ADMINISTRATION_LIMIT;
+        let options = SqlitePoolOptions::new().max_connections(1).acquire_timeout(longer);
+        let pool = options.connect("sqlite::memory:").await.unwrap();
+        let _taken = pool.acquire().await.unwrap();
+        tokio::time::pause();
+        let error = SqliteStore::from_pool(pool).ping().await.unwrap_err();
+        assert!(error.is_retryable(), "{error}");
+        assert_eq!(error.to_string(), "could not ping: no answer within 10s");
     }
 }

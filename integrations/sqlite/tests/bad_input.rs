@@ -263,19 +263,6 @@ async fn a_pool_without_a_free_connection_is_told_from_a_broken_database() {
 }
 
 #[tokio::test]
-async fn administration_does_not_wait_for_ever_for_a_connection() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("leases.db");
-    store(&path).ensure_schema().await.unwrap();
-    let options = SqlitePoolOptions::new().max_connections(1).acquire_timeout(LEASE);
-    let pool = options.connect_with(SqliteConnectOptions::new().filename(&path)).await.unwrap();
-    let _taken = pool.acquire().await.unwrap();
-    tokio::time::pause();
-    let error = SqliteStore::from_pool(pool).ping().await.unwrap_err();
-    assert!(error.is_retryable() && error.to_string().contains("no answer within"), "{error}");
-}
-
-#[tokio::test]
 async fn a_store_shows_which_database_and_which_table_it_is() {
     let shown = format!("{:?}", SqliteStore::new("/srv/app.db").unwrap());
     assert_eq!(shown, r#"SqliteStore { file: "/srv/app.db", table: "leader_election" }"#);
