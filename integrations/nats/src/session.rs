@@ -82,12 +82,10 @@ impl Session for NatsSession {
     }
 
     async fn place(&mut self, request: &PlaceRequest) -> Result<Lease, StoreError> {
-        match self.call(Act::Place(request)).await {
-            Ok(Outcome::Won(lease) | Outcome::Lost(Some(lease))) => Ok(lease),
-            Ok(Outcome::Lost(None)) => Err(NatsError::Contended),
-            Err(error) => Err(error),
-        }
-        .map_err(|error| self.error("place a record for", error))
+        let outcome = self.call(Act::Place(request)).await;
+        let placed =
+            outcome.and_then(|outcome| outcome.lease().cloned().ok_or(NatsError::Contended));
+        placed.map_err(|error| self.error("place a record for", error))
     }
 
     async fn acquire(&mut self, request: &AcquireRequest) -> Result<Outcome, StoreError> {

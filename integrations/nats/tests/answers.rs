@@ -1,0 +1,196 @@
+//! What real servers say too rarely to wait for it: from a server that answers by a script.
+
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
+use std::{
+    error::Error,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tenure::{
+    ElectionName, Fence, Identity, StoreError,
+    store::{AcquireRequest, PlaceRequest, ReleaseRequest, RenewRequest, Session, Store},
+};
+use tenure_nats::{NatsError, NatsStore};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+};
+
+const LEASE: Duration = Duration::from_secs(15);
+const TERM: i64 = 40;
+
+/// What it answers, to which subject.
+type Script = dyn Fn(&str) -> String + Send + Sync;
+
+/// The store of a server that speaks as much of the protocol as the driver needs.
+async fn scripted(script: impl Fn(&str) -> String + Send + Sync + 'static) -> NatsStore {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("nats://{}", listener.local_addr().unwrap());
+    let script: Arc<Script> = Arc::new(script);
+    tokio::spawn(async move {
+        loop {
+            let (client, _) = listener.accept().await.unwrap();
+            let script = script.clone();
+            // Until the client hangs up.
+            tokio::spawn(async move { converse(client, &*script).await });
+        }
+    });
+    NatsStore::new(&url).unwrap()
+}
+
+async fn converse(client: TcpStream, script: &Script) -> std::io::Result<()> {
+    let mut client = BufReader::new(client);
+    let info = json!({"version": "2.10.0", "proto": 1, "headers": true, "max_payload": 1_000_000, "jetstream": true});
+    client.write_all(format!("INFO {info}\r\n").as_bytes()).await?;
+    let mut inbox = String::new();
+    loop {
+        let mut line = String::new();
+        if client.read_line(&mut line).await? == 0 {
+            return Ok(());
+        }
+        match *line.split_whitespace().collect::<Vec<_>>() {
+            ["PING"] => client.write_all(b"PONG\r\n").await?,
+            ["SUB", _, id] => inbox = id.to_owned(),
+            // Headers have a length of their own in front of the whole one.
+            ["PUB" | "HPUB", subject, reply_to, .., length] => {
+                let mut payload = vec![0; length.parse::<usize>().unwrap() + 2];
+                client.read_exact(&mut payload).await?;
+                let answer = script(subject);
+                let length = answer.len();
+                let message = format!("MSG {reply_to} {inbox} {length}\r\n{answer}\r\n");
+                client.write_all(message.as_bytes()).await?;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A bucket as `ensure_schema` leaves it.
+fn bucket(change: impl FnOnce(&mut Value)) -> String {
+    let mut info = json!({
+        "config": {
+            "name": "KV_leader_election", "subjects": ["$KV.leader_election.>"], "retention": "limits",
+            "storage": "file", "num_replicas": 1, "max_msgs_per_subject": 1, "max_msg_size": -1, "discard": "new",
+        },
+        "created": "2026-11-29T22:21:53Z",
+        "state": {"messages": 1, "first_seq": 1_795_990_913_000_000_u64},
+    });
+    change(&mut info);
+    info.to_string()
+}
+
+fn refusal(err_code: u64) -> String {
+    json!({"error": {"code": 400, "err_code": err_code, "description": "as the script has it"}})
+        .to_string()
+}
+
+const NO_MESSAGE: u64 = 10037;
+const WRONG_SEQUENCE: u64 = 10071;
+
+/// A message of the stream.
+fn message(seq: u64, time: &str, data: &str) -> String {
+    json!({"message": {"seq": seq, "time": time, "data": data}}).to_string()
+}
+
+/// The term of "web-1", written anew since it was read last.
+fn renewed_elsewhere() -> impl Fn() -> String {
+    use base64::{Engine, prelude::BASE64_STANDARD};
+    let revision = AtomicU64::new(1_795_990_913_000_001);
+    move || {
+        let record = json!({
+            "tenure": 1, "holder": "web-1", "fence": TERM, "settled": true, "duration_us": 15_000_000, "payload": "",
+            "released": false, "nonce": "5f",
+        });
+        let data = BASE64_STANDARD.encode(record.to_string());
+        message(revision.fetch_add(1, Ordering::SeqCst), "2026-11-29T22:21:54Z", &data)
+    }
+}
+
+fn election() -> ElectionName {
+    ElectionName::new("billing").unwrap()
+}
+
+fn holder() -> Identity {
+    Identity::new("web-1").unwrap()
+}
+
+fn cause(error: &StoreError) -> &NatsError {
+    error.source().unwrap().downcast_ref().unwrap()
+}
+
+#[track_caller]
+fn assert_contended<T: std::fmt::Debug>(outcome: Result<T, StoreError>) {
+    let error = outcome.unwrap_err();
+    assert!(matches!(cause(&error), NatsError::Contended), "{error:?}");
+    assert!(error.is_retryable(), "{error}");
+}
+
+/// Bounded, so that the elector's next call can be made.
+#[tokio::test]
+async fn a_record_that_somebody_else_always_changes_first_is_given_up_for_now() {
+    let read = renewed_elsewhere();
+    let store = scripted(move |subject| match subject {
+        "$JS.API.STREAM.INFO.KV_leader_election" => bucket(|_| {}),
+        "$JS.API.STREAM.MSG.GET.KV_leader_election" => read(),
+        _ => refusal(WRONG_SEQUENCE),
+    })
+    .await;
+    let mut session = store.session(&election());
+    let fence = Fence::try_from(TERM).unwrap();
+    assert_contended(session.renew(&RenewRequest::new(holder(), fence, LEASE)).await);
+    assert_contended(session.release(&ReleaseRequest::new(holder(), fence)).await);
+    assert_contended(store.depose(&election()).await);
+}
+
+#[tokio::test]
+async fn a_record_that_comes_and_goes_is_not_placed_and_not_won() {
+    let store = scripted(move |subject| match subject {
+        "$JS.API.STREAM.INFO.KV_leader_election" => bucket(|_| {}),
+        "$JS.API.STREAM.MSG.GET.KV_leader_election" => refusal(NO_MESSAGE),
+        _ => refusal(WRONG_SEQUENCE),
+    })
+    .await;
+    let mut session = store.session(&election());
+    assert_contended(session.place(&PlaceRequest::new(LEASE)).await);
+    let outcome = session.acquire(&AcquireRequest::new(holder(), None, LEASE)).await.unwrap();
+    assert_eq!(outcome, tenure::store::Outcome::Lost(None));
+}
+
+/// Somebody deletes it whenever it was made.
+#[tokio::test]
+async fn a_bucket_that_never_stays_is_given_up_for_now() {
+    const NO_STREAM: u64 = 10059;
+    let store = scripted(|subject| match subject {
+        "$JS.API.STREAM.INFO.KV_leader_election" => refusal(NO_STREAM),
+        _ => json!({}).to_string(),
+    })
+    .await;
+    assert_contended(store.ensure_schema().await);
+}
+
+#[tokio::test]
+async fn a_reply_that_is_none_of_jetstreams_is_fatal() {
+    let time = "2026-11-29T22:21:54Z";
+    for reply in [
+        "nonsense".to_owned(),
+        message(7, time, "not base64"),
+        message(7, "yesterday", ""),
+        json!({"message": {"seq": 7, "time": time, "hdrs": "not base64"}}).to_string(),
+    ] {
+        let shown = reply.clone();
+        let store = scripted(move |subject| match subject {
+            "$JS.API.STREAM.INFO.KV_leader_election" => bucket(|_| {}),
+            _ => reply.clone(),
+        })
+        .await;
+        let error = store.session(&election()).inspect().await.unwrap_err();
+        assert!(matches!(cause(&error), NatsError::Reply(_)), "{shown}: {error:?}");
+        assert!(error.is_fatal() && error.to_string().contains("not one of JetStream"), "{error}");
+    }
+}
