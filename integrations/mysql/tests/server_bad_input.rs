@@ -9,12 +9,14 @@ use std::{error::Error, time::Duration};
 use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions, MySqlSslMode};
 use tenure::{
     ElectionName, Payload, StoreError,
-    store::{Session, Store},
+    store::{PlaceRequest, Session, Store},
 };
 use tenure_mysql::{MysqlError, MysqlStore, sqlx};
 use tenure_testbed::Mariadb;
 
-use common::{Candidate, admin, connect, election, execute, fresh_name, fresh_store, server, won};
+use common::{
+    Candidate, LONG, admin, connect, election, execute, fresh_name, fresh_store, server, won,
+};
 
 fn number(error: &StoreError) -> Option<u16> {
     error.source()?.downcast_ref::<MysqlError>()?.number()
@@ -354,4 +356,21 @@ async fn an_exhausted_pool_is_told_from_a_server_that_is_gone() {
     pool.close().await;
     let error = candidate.session.inspect().await.unwrap_err();
     assert!(error.is_fatal() && error.to_string().contains("closed"), "{error}");
+}
+
+/// A trigger of somebody else's puts it elsewhere.
+#[tokio::test]
+async fn a_record_that_is_gone_as_soon_as_it_is_placed_is_tried_again() {
+    let (store, table) = fresh_store().await;
+    let mut admin = admin().await;
+    let trigger = fresh_name("trigger");
+    let elsewhere = format!(
+        "CREATE TRIGGER {trigger} BEFORE INSERT ON {table} FOR EACH ROW SET NEW.name = 'elsewhere'"
+    );
+    execute(&mut admin, elsewhere).await;
+    let mut session = store.session(&election());
+    let error = session.place(&PlaceRequest::new(LONG)).await.unwrap_err();
+    assert!(error.is_retryable() && error.to_string().contains("vanished again"), "{error}");
+    execute(&mut admin, format!("DROP TRIGGER {trigger}")).await;
+    session.place(&PlaceRequest::new(LONG)).await.unwrap();
 }
