@@ -48,7 +48,7 @@ pub(crate) fn hints(
         listener.hint().await;
         Some(((), listener))
     });
-    Hints::new(OnRuntime { runtime: None, stream: Some(hints.boxed()) })
+    Hints::new(OnRuntime { runtime: None, stream: hints.boxed() })
 }
 
 /// What a notification says: which election. In hexadecimal digits, so that it means the same in every encoding.
@@ -170,7 +170,7 @@ fn pause(failures: u32) -> Duration {
 /// Drops a stream on the runtime that polled it, wherever that happens: the driver spawns a task to say good-bye.
 struct OnRuntime {
     runtime: Option<Handle>,
-    stream: Option<BoxStream<'static, ()>>,
+    stream: BoxStream<'static, ()>,
 }
 
 impl Stream for OnRuntime {
@@ -180,17 +180,14 @@ impl Stream for OnRuntime {
         if self.runtime.is_none() {
             self.runtime = Handle::try_current().ok();
         }
-        match &mut self.stream {
-            Some(stream) => stream.poll_next_unpin(cx),
-            None => Poll::Ready(None),
-        }
+        self.stream.poll_next_unpin(cx)
     }
 }
 
 impl Drop for OnRuntime {
     fn drop(&mut self) {
         let _on_runtime = self.runtime.as_ref().map(Handle::enter);
-        self.stream = None;
+        self.stream = stream::empty().boxed();
     }
 }
 

@@ -291,3 +291,22 @@ impl fmt::Debug for PostgresStore {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// The system accepts the connection, and nobody says anything.
+    #[tokio::test(start_paused = true)]
+    async fn administration_does_not_wait_for_ever_for_an_answer() {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = silent.local_addr().unwrap();
+        let store = PostgresStore::new(&format!("postgres://app@{addr}/app")).unwrap();
+        let error = store.ping().await.unwrap_err();
+        assert!(error.is_retryable(), "{error}");
+        let says = format!("could not ping: no answer from the server at {addr} within 10s");
+        assert_eq!(error.to_string(), says);
+    }
+}

@@ -10,12 +10,12 @@ use std::{error::Error, process::Command, time::Duration};
 
 use tenure::{
     StoreError,
-    store::{Session, Store},
+    store::{PlaceRequest, Session, Store},
 };
 use tenure_postgres::{PostgresError, PostgresStore};
 
 use common::{
-    Candidate, Path, connect, election, execute, fresh_name, in_time, on_each_path, wait_for,
+    Candidate, LONG, Path, connect, election, execute, fresh_name, in_time, on_each_path, wait_for,
     waits_for_a_lock, won,
 };
 
@@ -25,6 +25,7 @@ on_each_path!(
     a_call_that_is_cancelled_on_the_server_is_a_failure_that_passes,
     a_server_that_shuts_down_is_a_failure_that_passes,
     a_server_that_is_frozen_answers_late_and_rightly,
+    a_record_that_is_gone_as_soon_as_it_is_placed_is_tried_again,
 );
 
 const DOCUMENTS: &str = include_str!("../src/errors.md");
@@ -157,4 +158,23 @@ async fn a_server_that_is_frozen_answers_late_and_rightly(path: Path) {
         in_time(Duration::from_secs(3), leader.session.release(&release)).await?.ok()
     });
     assert!(released.await.lease().unwrap().released);
+}
+
+/// A trigger of somebody else's swallows it.
+async fn a_record_that_is_gone_as_soon_as_it_is_placed_is_tried_again(path: Path) {
+    let (store, table) = path.fresh_store().await;
+    let (schema, _) = table.split_once('.').unwrap();
+    let mut admin = path.admin().await;
+    let swallow = format!(
+        "CREATE FUNCTION {schema}.swallow() RETURNS trigger LANGUAGE plpgsql AS \
+             $$ BEGIN RETURN NULL; END $$; \
+         CREATE TRIGGER swallow BEFORE INSERT ON {table} FOR EACH ROW \
+             EXECUTE FUNCTION {schema}.swallow()"
+    );
+    execute(&mut admin, swallow).await;
+    let mut session = store.session(&election());
+    let error = session.place(&PlaceRequest::new(LONG)).await.unwrap_err();
+    assert!(error.is_retryable() && error.to_string().contains("vanished again"), "{error}");
+    execute(&mut admin, format!("DROP TRIGGER swallow ON {table}")).await;
+    session.place(&PlaceRequest::new(LONG)).await.unwrap();
 }
