@@ -85,6 +85,12 @@ impl Open {
             let _ = server.shutdown(Shutdown::Both);
         }
     }
+
+    #[cfg(test)]
+    pub(super) fn untaken(&self) -> u64 {
+        let ends = self.ends.upgrade();
+        ends.map_or(0, |ends| rustix::io::ioctl_fionread(&ends.client).unwrap())
+    }
 }
 
 impl Ends {

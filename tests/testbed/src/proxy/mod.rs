@@ -100,8 +100,9 @@ impl Proxy {
     }
 
     /// Resets the next connection that carries a reply, after this many bytes of it; with 0, in place of it. A reply that
-    /// is shorter is passed on, and the bytes of those that follow it on this connection count as well. Ends with that
-    /// reset, or with [`heal`](Self::heal).
+    /// is shorter is passed on, and the bytes of those that follow it on this connection count as well; if the connection
+    /// is over before, it is another one's turn, from its first byte. Ends with that reset, or with
+    /// [`heal`](Self::heal).
     pub fn reset_mid_reply(&self, after_bytes: usize) {
         self.path.reset_mid_reply(after_bytes);
     }

@@ -54,10 +54,10 @@ enum Admits {
 /// A reset that is due.
 #[derive(Debug)]
 struct MidReply {
-    /// So many bytes from now.
+    /// So many bytes into what a connection carries from now on.
     after: usize,
-    /// On this connection, once it has carried some of them.
-    on: Option<u64>,
+    /// The connection whose turn it is, once it has carried some of them, and how many are left.
+    turn: Option<(u64, usize)>,
 }
 
 /// What a piece that has arrived may do.
@@ -132,7 +132,7 @@ impl NetworkPath {
     }
 
     pub(super) fn reset_mid_reply(&self, after: usize) {
-        self.change(|inner| inner.mid_reply = Some(MidReply { after, on: None }));
+        self.change(|inner| inner.mid_reply = Some(MidReply { after, turn: None }));
     }
 
     pub(super) fn reset_all(&self) {
@@ -163,6 +163,12 @@ impl NetworkPath {
     #[cfg(test)]
     pub(super) fn open(&self) -> usize {
         self.lock().open.len()
+    }
+
+    /// How many bytes clients have said that nobody has taken yet.
+    #[cfg(test)]
+    pub(super) fn untaken(&self) -> u64 {
+        self.lock().open.values().map(Open::untaken).sum()
     }
 
     /// Carries what is said on this connection, until it is over.
@@ -302,7 +308,7 @@ impl Inner {
         self.open.remove(&id);
         if let Some(reset) = &mut self.mid_reply {
             // It is another one's turn.
-            reset.on = reset.on.filter(|&on| on != id);
+            reset.turn = reset.turn.filter(|&(on, _)| on != id);
         }
     }
 
@@ -335,14 +341,16 @@ impl Inner {
             Direction::ToClient if open.talk == Talk::Silent => all,
             Direction::ToClient => {
                 open.talk = Talk::Answered;
-                let due = self.mid_reply.as_mut();
-                let Some(due) = due.filter(|due| due.on.is_none_or(|on| on == id)) else {
+                let Some(due) = &mut self.mid_reply else {
                     return all;
                 };
-                due.on = Some(id);
-                let bytes = bytes.min(due.after);
-                due.after -= bytes;
-                let reset = due.after == 0;
+                let (on, left) = due.turn.unwrap_or((id, due.after));
+                if on != id {
+                    return all;
+                }
+                let bytes = bytes.min(left);
+                due.turn = Some((id, left - bytes));
+                let reset = bytes == left;
                 if reset {
                     self.mid_reply = None;
                 }
