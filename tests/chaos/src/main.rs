@@ -52,7 +52,7 @@ struct PlayArguments {
     #[arg(long)]
     threads: bool,
     /// How many at a time.
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 2)]
     jobs: usize,
     /// What is left to chance is determined by this.
     #[arg(long)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_tests::{Command, Event, Stamp};
+use tenure_tests::{Command, Event};
 
 use super::Scenario;
 use crate::{kind::Need, stage::Stage};
@@ -47,9 +47,12 @@ fn dropped(stage: &mut Stage) {
 fn restored(stage: &mut Stage) {
     let timing = stage.timing();
     stage.allow_outage(stage.recovery() + timing.lease_duration());
-    let first = stage.start(3);
+    stage.start(3);
+    let fault = stage.begin("down for a backup", None);
     let backup = stage.ground.back_up();
-    stage.recovers(Stamp::now());
+    let healed = stage.end(fault);
+    // It may have taken its time, and cost the term.
+    let first = stage.recovers(healed);
     stage.shut_down(first.participant);
     stage.join();
     let mut last = stage.next_after(first);
