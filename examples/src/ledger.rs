@@ -12,7 +12,7 @@ use tenure::{Term, store::HoldError};
 use tenure_postgres::{
     PostgresStore,
     sqlx::{
-        self, PgPool,
+        self, Connection, PgConnection, PgPool,
         postgres::{PgConnectOptions, PgPoolOptions},
         query, raw_sql,
     },
@@ -101,11 +101,12 @@ impl Ledger {
         let options: PgConnectOptions = url.parse().map_err(LedgerError::Url)?;
         // A pooler knows neither this setting nor the statements that are prepared on one of its connections.
         let options = options.extra_float_digits(None).statement_cache_capacity(0);
+        // Not from the pool, whose patience is that of a job.
+        create(&options).await.map_err(LedgerError::Create)?;
         let pool = PgPoolOptions::new()
             .max_connections(CONNECTIONS)
             .acquire_timeout(CONNECTION_LIMIT)
             .connect_lazy_with(options);
-        raw_sql(CREATE).execute(&pool).await.map_err(LedgerError::Create)?;
         Ok(Self { store: PostgresStore::from_pool(pool.clone()), pool })
     }
 
@@ -131,6 +132,12 @@ impl Ledger {
             .map_err(LedgerError::from_insert)?;
         transaction.commit().await.map_err(LedgerError::Unknown)
     }
+}
+
+async fn create(options: &PgConnectOptions) -> Result<(), sqlx::Error> {
+    let mut connection = PgConnection::connect_with(options).await?;
+    raw_sql(CREATE).execute(&mut connection).await?;
+    connection.close().await
 }
 
 impl LedgerError {
