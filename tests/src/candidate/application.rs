@@ -2,7 +2,9 @@
 
 use std::{
     error::Error,
+    future::poll_fn,
     io,
+    pin::pin,
     sync::{Arc, Barrier, Mutex, MutexGuard, OnceLock, PoisonError},
     thread,
     time::Duration,
@@ -62,8 +64,10 @@ impl Application {
         let (mut terms, reporting) = (leadership.terms(), self.reporter.clone());
         self.runtime.spawn(async move {
             while let Some(term) = terms.next().await {
+                let began = Began::default();
+                let work = term.leader_only(work(&term, &reporting, &began, Duration::MAX));
                 // That the term is over is no failure.
-                let _ = term.leader_only(work(&term, &reporting, Duration::MAX)).await;
+                let _ = began.before(work).await;
             }
         });
     }
@@ -81,12 +85,12 @@ impl Application {
             return reporter.say(Event::NotAdmitted);
         };
         let request = self.runtime.spawn(async move {
-            let fence = term.fence().into();
+            let (fence, began) = (term.fence().into(), Began::default());
             let request = async {
                 reporter.say(Event::Serving { fence });
-                work(&term, &reporter, Duration::from_millis(ms)).await;
+                work(&term, &reporter, &began, Duration::from_millis(ms)).await;
             };
-            reporter.say(match term.until_ended(request).await {
+            reporter.say(match began.before(term.until_ended(request)).await {
                 Ok(()) => Event::Served { fence },
                 Err(ended) => Event::Cut { fence, reason: format!("{:?}", ended.reason()) },
             });
@@ -155,12 +159,36 @@ impl Application {
     }
 }
 
+/// When the poll began in which work is done: before it was looked whether the term is over, so that the claim also holds
+/// for a process that was frozen in between.
+#[derive(Default)]
+struct Began(Mutex<Option<Stamp>>);
+
+impl Began {
+    async fn before<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        poll_fn(|cx| {
+            *self.lock() = Some(Stamp::now());
+            future.as_mut().poll(cx)
+        })
+        .await
+    }
+
+    fn at(&self) -> Stamp {
+        self.lock().unwrap_or_else(Stamp::now)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Stamp>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// A bit of work at a time, for this long.
-async fn work(term: &Term, reporter: &Reporter, duration: Duration) {
+async fn work(term: &Term, reporter: &Reporter, began: &Began, duration: Duration) {
     let fence = term.fence().into();
     let started = Stamp::now();
     loop {
-        let at = Stamp::now();
+        let at = began.at();
         reporter.say(Event::Worked { fence, at });
         if at - started >= duration {
             return;
