@@ -183,7 +183,7 @@ impl Protocol {
         if now < self.patience(relinquishing) {
             return;
         }
-        if self.shutdown.is_some() && now >= self.last_wait(relinquishing) {
+        if self.last_wait(relinquishing).is_some_and(|last| now >= last) {
             return self.stop(guards, step);
         }
         let say = now + self.timing.lease_duration();
@@ -195,17 +195,14 @@ impl Protocol {
 
     /// When to do something about guards that are still held.
     pub(super) fn patience(&self, relinquishing: &Relinquishing) -> Instant {
-        match self.shutdown {
-            Some(_) => relinquishing.say.min(self.last_wait(relinquishing)),
-            None => relinquishing.say,
-        }
+        let last = self.last_wait(relinquishing);
+        last.map_or(relinquishing.say, |last| last.min(relinquishing.say))
     }
 
     /// When a shutdown stops waiting for guards. A drain that has used up its time leaves a moment for polls that were
-    /// running when the term ended.
-    fn last_wait(&self, relinquishing: &Relinquishing) -> Instant {
-        let since = relinquishing.since;
-        let drained = self.shutdown.unwrap_or(since + self.timing.drain_timeout());
-        drained.max(since + self.timing.retry_delay().min(self.timing.operation_timeout()))
+    /// running when the term ended. `None` while there is no shutdown.
+    fn last_wait(&self, relinquishing: &Relinquishing) -> Option<Instant> {
+        let moment = self.timing.retry_delay().min(self.timing.operation_timeout());
+        Some(self.shutdown?.max(relinquishing.since + moment))
     }
 }

@@ -6,7 +6,7 @@ use super::{
     candidate::{Candidate, ME},
     fence, lease, ms, released, timing, with_ttl,
 };
-use crate::protocol::{Call, Change, Input, Phase, Reply};
+use crate::protocol::{Call, Change, Input, Phase, Reply, Timing};
 
 #[test]
 fn it_looks_as_soon_as_it_is_there() {
@@ -167,18 +167,33 @@ fn a_reply_of_the_wrong_kind_counts_as_a_failure() {
 
 #[test]
 fn resigning_while_following_is_the_pause_alone() {
-    let mut candidate = Candidate::new(timing());
-    candidate.give(Input::Resign);
-    assert_eq!(candidate.take_changes(), []);
-    let resigned = candidate.now;
-    loop {
-        candidate.inspected(Some(released(lease("other", 4, 7))));
-        if candidate.call.is_some() {
-            break;
+    // Also one that ends between two looks, which come every 3 s.
+    for pause in [timing().resign_pause(), ms(7_000)] {
+        let mut candidate = Candidate::new(Timing::builder().resign_pause(pause).build().unwrap());
+        candidate.give(Input::Resign);
+        assert_eq!(candidate.take_changes(), []);
+        let resigned = candidate.now;
+        loop {
+            candidate.inspected(Some(released(lease("other", 4, 7))));
+            if candidate.call.is_some() {
+                break;
+            }
+            candidate.advance_to_call();
         }
-        candidate.advance_to_call();
+        assert_eq!(candidate.now.saturating_since(resigned), pause);
     }
-    assert_eq!(candidate.now.saturating_since(resigned), timing().resign_pause());
+}
+
+#[test]
+fn to_hear_what_it_knows_already_makes_nobody_look_earlier() {
+    for (mut candidate, eligible) in
+        [(Candidate::new(timing()), true), (Candidate::observer(timing()), false)]
+    {
+        candidate.inspected(Some(lease("other", 4, 7)));
+        candidate.advance(ms(500));
+        candidate.give(Input::Eligible(eligible));
+        assert_eq!((candidate.asked(), candidate.wakes_in()), (None, ms(2_500)), "{eligible}");
+    }
 }
 
 #[test]

@@ -62,6 +62,18 @@ fn after_a_release_it_follows_at_once() {
 }
 
 #[test]
+fn after_a_release_that_found_nothing_it_looks_a_moment_later() {
+    for found in [None, Some(lease("other", 2, 2))] {
+        let mut candidate = Candidate::leading(timing());
+        candidate.advance(ms(1_000));
+        candidate.give(Input::Resign);
+        candidate.lost(found);
+        assert_eq!((candidate.phase(), candidate.asked()), (Phase::Following, None));
+        assert_eq!(candidate.wakes_in(), ms(20));
+    }
+}
+
+#[test]
 fn a_failed_release_is_followed_by_a_look_that_finds_what_is_left_to_release() {
     let mut candidate = Candidate::leading(timing());
     candidate.give(Input::Resign);

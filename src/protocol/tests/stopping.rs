@@ -74,6 +74,16 @@ fn after_an_acquire_of_unknown_outcome_a_shutdown_looks_once_and_releases_what_i
 }
 
 #[test]
+fn a_shutdown_awaits_the_look_after_an_acquire_of_unknown_outcome() {
+    let mut candidate = Candidate::acquiring(timing());
+    candidate.reply(Reply::Failed);
+    assert_eq!(candidate.advance_to_call(), &Call::Inspect);
+    candidate.give(Input::Shutdown);
+    candidate.inspected(Some(lease(ME, 1, 1)));
+    assert!(candidate.is_releasing());
+}
+
+#[test]
 fn the_look_of_a_shutdown_is_one_look() {
     let answers = [
         Reply::Failed,
