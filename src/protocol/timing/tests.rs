@@ -101,6 +101,21 @@ fn what_is_too_short_is_named() {
 }
 
 #[test]
+fn the_shortest_and_the_longest_of_each_are_not_refused() {
+    let builder = Timing::builder;
+    for builder in [
+        builder().lease_duration(ms(3_600_000)),
+        builder().renew_interval(ms(1)),
+        builder().retry_period(ms(1)),
+        builder().retry_period(ms(3_600_000)),
+        builder().operation_timeout(ms(1)),
+        builder().safety_margin(ms(1)),
+    ] {
+        assert!(builder.build().is_ok(), "{builder:?}: {:?}", builder.build());
+    }
+}
+
+#[test]
 fn refused_timings_have_worst_cases_without_overflow() {
     let builder = Timing::builder().renew_interval(Duration::MAX);
     let error = builder.operation_timeout(Duration::MAX).build().unwrap_err();
