@@ -56,6 +56,11 @@ fn what_an_error_recommends_passes() {
         panic!("expected a longer lease as the remedy")
     };
     assert!(tight.lease_duration(lease).build().is_ok());
+    let shorter = lease / 11 * 10 - ms(5);
+    assert!(
+        tight.lease_duration(shorter).build().is_err(),
+        "{shorter:?} would do, not only {lease:?}"
+    );
 
     let hopeless = Timing::builder().operation_timeout(ms(3_600_000));
     let error = hopeless.build().unwrap_err();
