@@ -52,31 +52,36 @@ impl fmt::Display for Claim {
     }
 }
 
-/// What was claimed for each fence, all together, by the fence.
+/// What was claimed for each fence, all together, by the fence. One that several have used is its first claimant's.
 #[must_use]
 pub fn terms(claims: impl IntoIterator<Item = Claim>) -> BTreeMap<i64, Claim> {
-    let mut terms: BTreeMap<i64, Claim> = BTreeMap::new();
+    let mut terms = BTreeMap::new();
     for claim in claims {
-        let term = terms.entry(claim.fence).or_insert(claim);
+        add(&mut terms, claim);
+    }
+    terms
+}
+
+/// Adds what was claimed to its term, and returns that.
+fn add(terms: &mut BTreeMap<i64, Claim>, claim: Claim) -> Claim {
+    let term = terms.entry(claim.fence).or_insert(claim);
+    if term.participant == claim.participant {
         term.from = term.from.min(claim.from);
         term.to = term.to.max(claim.to);
     }
-    terms
+    *term
 }
 
 /// All violations in what was claimed, in any order, about one election.
 #[must_use]
 pub fn judge(claims: impl IntoIterator<Item = Claim>) -> Vec<Violation> {
     let mut violations = Vec::new();
-    let mut terms: BTreeMap<i64, Claim> = BTreeMap::new();
+    let mut terms = BTreeMap::new();
     for claim in claims {
-        let term = terms.entry(claim.fence).or_insert(claim);
+        let term = add(&mut terms, claim);
         if term.participant != claim.participant {
-            violations.push(Violation::SharedFence(*term, claim));
-            continue;
+            violations.push(Violation::SharedFence(term, claim));
         }
-        term.from = term.from.min(claim.from);
-        term.to = term.to.max(claim.to);
     }
     // A term may outlast several of its successors, so the latest end so far counts, not only that of the neighbour.
     let mut latest: Option<Claim> = None;

@@ -22,7 +22,7 @@ const SLACK_KIB: u64 = 4 * 1024;
 const SLACK_BYTES: u64 = 512 * 1024;
 
 impl Footprint {
-    pub(crate) fn of(stage: &mut Stage) -> Self {
+    pub(crate) fn of(stage: &Stage) -> Self {
         let pid = stage.replicas[0].participant.pid();
         let count = |directory: &str| {
             let entries = fs::read_dir(format!("/proc/{pid}/{directory}"));

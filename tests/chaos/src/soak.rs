@@ -97,7 +97,7 @@ impl Soak {
         problems.extend(oracle::judge(claims.iter().copied()).iter().map(ToString::to_string));
         self.terms = oracle::terms(claims);
         self.stage.forget_the_gone();
-        self.footprints.push(Footprint::of(&mut self.stage));
+        self.footprints.push(Footprint::of(&self.stage));
         problems
     }
 

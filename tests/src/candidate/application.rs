@@ -64,7 +64,7 @@ impl Application {
         let (mut terms, reporting) = (leadership.terms(), self.reporter.clone());
         self.runtime.spawn(async move {
             while let Some(term) = terms.next().await {
-                let began = Began::default();
+                let began = Began::now();
                 let work = term.leader_only(work(&term, &reporting, &began, Duration::MAX));
                 // That the term is over is no failure.
                 let _ = began.before(work).await;
@@ -85,7 +85,7 @@ impl Application {
             return reporter.say(Event::NotAdmitted);
         };
         let request = self.runtime.spawn(async move {
-            let (fence, began) = (term.fence().into(), Began::default());
+            let (fence, began) = (term.fence().into(), Began::now());
             let request = async {
                 reporter.say(Event::Serving { fence });
                 work(&term, &reporter, &began, Duration::from_millis(ms)).await;
@@ -161,24 +161,23 @@ impl Application {
 
 /// When the poll began in which work is done: before it was looked whether the term is over, so that the claim also holds
 /// for a process that was frozen in between.
-#[derive(Default)]
-struct Began(Mutex<Option<Stamp>>);
+struct Began(Mutex<Stamp>);
 
 impl Began {
+    fn now() -> Self {
+        Self(Mutex::new(Stamp::now()))
+    }
+
     async fn before<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|cx| {
-            *self.lock() = Some(Stamp::now());
+            *self.lock() = Stamp::now();
             future.as_mut().poll(cx)
         })
         .await
     }
 
-    fn at(&self) -> Stamp {
-        self.lock().unwrap_or_else(Stamp::now)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Stamp>> {
+    fn lock(&self) -> MutexGuard<'_, Stamp> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -188,7 +187,7 @@ async fn work(term: &Term, reporter: &Reporter, began: &Began, duration: Duratio
     let fence = term.fence().into();
     let started = Stamp::now();
     loop {
-        let at = began.at();
+        let at = *began.lock();
         reporter.say(Event::Worked { fence, at });
         if at - started >= duration {
             return;

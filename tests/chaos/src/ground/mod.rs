@@ -105,7 +105,7 @@ impl Ground {
     }
 
     /// How the store is reached by those who look after it: directly, and with all rights.
-    fn config(&self) -> Value {
+    pub(crate) fn config(&self) -> Value {
         match &self.server {
             Server::Postgres(server) => server.url().into(),
             Server::Mariadb(server) => server.url().into(),

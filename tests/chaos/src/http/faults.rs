@@ -6,7 +6,7 @@ use tenure_testbed::{Conditions, Direction, Proxy};
 use tenure_tests::Stamp;
 
 use super::deployment::Deployment;
-use crate::{ground::ELECTION, kind::Need, scenarios::LONGER_THAN_A_TERM};
+use crate::{ground::ELECTION, kind::Need, scenarios::LONGER_THAN_A_TERM, stage::Stage};
 
 pub(super) fn leader_killed(service: &mut Deployment<'_>) {
     service.stage.allow(service.stage.timing().worst_case().fail_over);
@@ -127,20 +127,21 @@ pub(super) fn rolling_restart(service: &mut Deployment<'_>) {
     service.expect_terms(2);
 }
 
-pub(super) fn database_paused(service: &mut Deployment<'_>) {
+/// What befalls everybody, says when it was over, and may cost the term: then jobs are done again.
+fn outage(service: &mut Deployment<'_>, befalls: impl FnOnce(&mut Stage) -> Stamp) {
     service.stage.allow_outage(service.stage.recovery());
     service.start(3);
-    let healed = stop_server(service, LONGER_THAN_A_TERM);
+    let healed = befalls(service.stage);
     service.recovers(healed);
     service.stage.wait(Duration::from_secs(1));
 }
 
+pub(super) fn database_paused(service: &mut Deployment<'_>) {
+    outage(service, |stage| stage.stop_server(LONGER_THAN_A_TERM));
+}
+
 pub(super) fn database_crash(service: &mut Deployment<'_>) {
-    service.stage.allow_outage(service.stage.recovery());
-    service.start(3);
-    let healed = kill_server(service, LONGER_THAN_A_TERM);
-    service.recovers(healed);
-    service.stage.wait(Duration::from_secs(1));
+    outage(service, |stage| stage.kill_server(LONGER_THAN_A_TERM));
 }
 
 /// No term ends; what was under way does, and there is a connection to open.
@@ -148,7 +149,7 @@ pub(super) fn backends_terminated(service: &mut Deployment<'_>) {
     service.stage.allow(service.stage.timing().operation_timeout());
     service.start(3);
     for _ in 0..6 {
-        let healed = end_sessions(service);
+        let healed = service.stage.end_sessions();
         service.recovers(healed);
         service.stage.wait(Duration::from_millis(500));
     }
@@ -156,18 +157,14 @@ pub(super) fn backends_terminated(service: &mut Deployment<'_>) {
 }
 
 pub(super) fn row_locked(service: &mut Deployment<'_>) {
-    service.stage.allow_outage(service.stage.recovery());
-    service.start(3);
-    let healed = lock_row(service, LONGER_THAN_A_TERM);
-    service.recovers(healed);
-    service.stage.wait(Duration::from_secs(1));
+    outage(service, |stage| stage.lock_row(ELECTION, LONGER_THAN_A_TERM));
 }
 
 pub(super) fn pooler_restarted(service: &mut Deployment<'_>) {
     service.stage.allow_outage(service.stage.recovery());
     service.start(3);
     for _ in 0..2 {
-        let healed = restart_pooler(service);
+        let healed = service.stage.restart_pooler();
         service.recovers(healed);
         service.stage.wait(Duration::from_secs(1));
     }
@@ -214,12 +211,12 @@ fn befall(service: &mut Deployment<'_>) -> Stamp {
         |service, replica, lasts| {
             break_paths(service, replica, "no replies", lasts, Proxy::hold_back_replies)
         },
-        |service, _, lasts| stop_server(service, lasts),
-        |service, _, lasts| kill_server(service, lasts / 2),
-        |service, _, _| end_sessions(service),
-        |service, _, lasts| lock_row(service, lasts),
+        |service, _, lasts| service.stage.stop_server(lasts),
+        |service, _, lasts| service.stage.kill_server(lasts / 2),
+        |service, _, _| service.stage.end_sessions(),
+        |service, _, lasts| service.stage.lock_row(ELECTION, lasts),
         // The last one, which needs a pooler.
-        |service, _, _| restart_pooler(service),
+        |service, _, _| service.stage.restart_pooler(),
     ];
     let possible = FAULTS.len() - usize::from(!service.stage.ground.kind.has(Need::Pooler));
     let fault = FAULTS[service.stage.random.usize(..possible)];
@@ -245,41 +242,5 @@ fn break_paths(
     service.paths(replica).iter().for_each(breaks);
     service.stage.wait(lasts);
     service.paths(replica).iter().for_each(Proxy::heal);
-    service.stage.end(fault)
-}
-
-fn stop_server(service: &mut Deployment<'_>, lasts: Duration) -> Stamp {
-    let fault = service.stage.begin("server stopped", None);
-    service.stage.ground.stop();
-    service.stage.wait(lasts);
-    service.stage.ground.cont();
-    service.stage.end(fault)
-}
-
-fn kill_server(service: &mut Deployment<'_>, lasts: Duration) -> Stamp {
-    let fault = service.stage.begin("server killed", None);
-    service.stage.ground.kill();
-    service.stage.wait(lasts);
-    service.stage.ground.restart();
-    service.stage.end(fault)
-}
-
-fn end_sessions(service: &mut Deployment<'_>) -> Stamp {
-    let fault = service.stage.begin("sessions ended", None);
-    service.stage.ground.end_sessions();
-    service.stage.end(fault)
-}
-
-fn lock_row(service: &mut Deployment<'_>, lasts: Duration) -> Stamp {
-    let fault = service.stage.begin("row locked", None);
-    let locker = service.stage.ground.lock_row(ELECTION);
-    service.stage.wait(lasts);
-    drop(locker);
-    service.stage.end(fault)
-}
-
-fn restart_pooler(service: &mut Deployment<'_>) -> Stamp {
-    let fault = service.stage.begin("pooler restarts", None);
-    service.stage.ground.restart_pooler();
     service.stage.end(fault)
 }

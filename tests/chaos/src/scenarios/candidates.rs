@@ -27,6 +27,12 @@ pub(super) const ALL: &[Scenario] = &[
         play: hand_over,
     },
     Scenario {
+        name: "guarded-hand-over",
+        about: "The leader shuts down while blocking code holds a guard of its term, which the successor waits for.",
+        needs: &[],
+        play: guarded_hand_over,
+    },
+    Scenario {
         name: "rolling-restart",
         about: "Each candidate is replaced by a new one, the leader last.",
         needs: &[],
@@ -77,6 +83,25 @@ fn hand_over(stage: &mut Stage) {
     stage.next_after(third);
     stage.wait(Duration::from_secs(1));
     stage.expect_terms(4);
+}
+
+fn guarded_hand_over(stage: &mut Stage) {
+    stage.allow(stage.timing().worst_case().hand_over);
+    let first = stage.start(3);
+    let (leader, place) = (first.participant, stage.fleet.now());
+    stage.tell(leader, Command::Guard { ms: 700 });
+    let guarding = |event: &Event| matches!(event, Event::Guarding { .. });
+    stage.says_after(place, leader, "it holds a guard", guarding);
+    stage.shut_down(leader);
+    let unguarded = |event: &Event| matches!(event, Event::Unguarded { .. });
+    let unguarded = stage.says_after(place, leader, "it gave the guard back", unguarded);
+    let second = stage.next_after(first);
+    if second.from < unguarded.at {
+        let early = unguarded.at - second.from;
+        stage.problem(format!("the successor led for {early:.1?} while the guard was held"));
+    }
+    stage.wait(Duration::from_secs(1));
+    stage.expect_terms(2);
 }
 
 fn rolling_restart(stage: &mut Stage) {

@@ -11,6 +11,8 @@ mod sessions;
 
 use std::time::Duration;
 
+use tenure_tests::Stamp;
+
 use crate::{
     http,
     kind::{Kind, Need},
@@ -60,6 +62,15 @@ impl Scenario {
 
 /// Longer than a term lasts without a renewal, at the lease of 2 s that most scenarios have.
 pub(crate) const LONGER_THAN_A_TERM: Duration = Duration::from_secs(4);
+
+/// What befalls everybody, says when it was over, and may cost the term: then somebody leads again.
+fn outage(stage: &mut Stage, befalls: impl FnOnce(&mut Stage) -> Stamp) {
+    stage.allow_outage(stage.recovery());
+    stage.start(3);
+    let healed = befalls(stage);
+    stage.recovers(healed);
+    stage.wait(Duration::from_secs(1));
+}
 
 #[cfg(test)]
 mod tests {

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use tenure_testbed::{Conditions, Proxy};
+use tenure_tests::Stamp;
 
-use super::{LONGER_THAN_A_TERM, Scenario};
+use super::{LONGER_THAN_A_TERM, Scenario, outage};
 use crate::{kind::Need, stage::Stage};
 
 pub(super) const ALL: &[Scenario] = &[
@@ -46,7 +47,7 @@ pub(super) const ALL: &[Scenario] = &[
         name: "everyone-partitioned",
         about: "All connections of all candidates break.",
         needs: &[Need::Path],
-        play: everyone_partitioned,
+        play: |stage| outage(stage, everyone_partitioned),
     },
     Scenario {
         name: "wan",
@@ -99,16 +100,12 @@ fn half_open(stage: &mut Stage) {
     }
 }
 
-fn everyone_partitioned(stage: &mut Stage) {
-    stage.allow_outage(stage.recovery());
-    stage.start(3);
+fn everyone_partitioned(stage: &mut Stage) -> Stamp {
     let fault = stage.begin("all cut off", None);
     stage.on_all_paths(Proxy::cut);
     stage.wait(LONGER_THAN_A_TERM);
     stage.on_all_paths(Proxy::heal);
-    let healed = stage.end(fault);
-    stage.recovers(healed);
-    stage.wait(Duration::from_secs(1));
+    stage.end(fault)
 }
 
 /// A connection takes several round trips to open, so the lease is one that leaves time for that.
@@ -143,11 +140,8 @@ fn flapping(stage: &mut Stage) {
     stage.start(3);
     for _ in 0..10 {
         let leader = stage.leader();
-        let fault = stage.begin("cut off", Some(leader.participant));
-        stage.paths(leader.participant).iter().for_each(Proxy::cut);
-        stage.wait(Duration::from_millis(300));
-        stage.paths(leader.participant).iter().for_each(Proxy::heal);
-        stage.end(fault);
+        let lasts = Duration::from_millis(300);
+        stage.break_paths(leader.participant, "cut off", lasts, Proxy::cut);
         stage.wait(Duration::from_millis(700));
     }
     stage.expect_terms(1);
@@ -158,18 +152,14 @@ fn resets(stage: &mut Stage) {
     // So that a renewal falls into each of them.
     let interval = stage.timing().renew_interval() + Duration::from_millis(100);
     for round in 0..8 {
-        let fault = stage.begin("reset", Some(leader.participant));
-        for path in stage.paths(leader.participant) {
+        let healed = stage.break_paths(leader.participant, "reset", interval, |path| {
             if round % 2 == 0 {
                 path.reset_mid_reply(20);
             } else {
                 path.reset_on_first_use(true);
                 path.reset();
             }
-        }
-        stage.wait(interval);
-        stage.paths(leader.participant).iter().for_each(Proxy::heal);
-        let healed = stage.end(fault);
+        });
         stage.recovers(healed);
     }
     stage.expect_terms(1);

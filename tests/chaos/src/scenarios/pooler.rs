@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{LONGER_THAN_A_TERM, Scenario};
+use tenure_tests::Stamp;
+
+use super::{LONGER_THAN_A_TERM, Scenario, outage};
 use crate::{kind::Need, stage::Stage};
 
 pub(super) const ALL: &[Scenario] = &[
@@ -16,13 +18,13 @@ pub(super) const ALL: &[Scenario] = &[
         name: "pooler-paused",
         about: "The pooler hands out no connection for longer than a term (PAUSE, RESUME).",
         needs: &[Need::Pooler],
-        play: paused,
+        play: |stage| outage(stage, paused),
     },
     Scenario {
         name: "pooler-exhausted",
         about: "Transactions of the application hold every connection that the pooler has.",
         needs: &[Need::Pooler],
-        play: exhausted,
+        play: |stage| outage(stage, exhausted),
     },
 ];
 
@@ -30,42 +32,30 @@ fn restarted(stage: &mut Stage) {
     stage.allow_outage(stage.recovery());
     stage.start(3);
     for _ in 0..2 {
-        let fault = stage.begin("pooler restarts", None);
-        stage.ground.restart_pooler();
-        let healed = stage.end(fault);
+        let healed = stage.restart_pooler();
         stage.recovers(healed);
         stage.wait(Duration::from_secs(1));
     }
 }
 
-fn paused(stage: &mut Stage) {
-    stage.allow_outage(stage.recovery());
-    stage.start(3);
+fn paused(stage: &mut Stage) -> Stamp {
     let fault = stage.begin("PAUSE", None);
     stage.ground.pooler().pause().expect("the pooler pauses");
     stage.wait(LONGER_THAN_A_TERM);
     stage.ground.pooler().resume().expect("the pooler resumes");
-    let healed = stage.end(fault);
-    stage.recovers(healed);
-    stage.wait(Duration::from_secs(1));
+    stage.end(fault)
 }
 
-fn exhausted(stage: &mut Stage) {
-    stage.allow_outage(stage.recovery());
-    stage.start(3);
+fn exhausted(stage: &mut Stage) -> Stamp {
     let fault = stage.begin("no connection free", None);
-    let mut hogs = Vec::new();
-    for _ in 0..3 {
+    let hog = |_| {
         let mut hog = stage.ground.pooled_session();
         hog.execute("BEGIN");
         hog.execute("SELECT 1");
-        hogs.push(hog);
-    }
+        hog
+    };
+    let hogs: Vec<_> = (0..3).map(hog).collect();
     stage.wait(LONGER_THAN_A_TERM);
-    for mut hog in hogs {
-        hog.execute("COMMIT");
-    }
-    let healed = stage.end(fault);
-    stage.recovers(healed);
-    stage.wait(Duration::from_secs(1));
+    hogs.into_iter().for_each(|mut hog| hog.execute("COMMIT"));
+    stage.end(fault)
 }

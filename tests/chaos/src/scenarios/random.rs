@@ -127,59 +127,19 @@ fn befall(stage: &mut Stage) -> Stamp {
             stage.wait(lasts);
             stage.end(fault)
         }
-        Chance::Cut => on_paths(stage, somebody, "cut off", lasts, Proxy::cut),
-        Chance::BlackHole => on_paths(stage, somebody, "black hole", lasts, Proxy::black_hole),
+        Chance::Cut => stage.break_paths(somebody, "cut off", lasts, Proxy::cut),
+        Chance::BlackHole => stage.break_paths(somebody, "black hole", lasts, Proxy::black_hole),
         Chance::NoReplies => {
-            on_paths(stage, somebody, "no replies", lasts, Proxy::hold_back_replies)
+            stage.break_paths(somebody, "no replies", lasts, Proxy::hold_back_replies)
         }
-        Chance::Slow => on_paths(stage, somebody, "slow", lasts, |path| {
+        Chance::Slow => stage.break_paths(somebody, "slow", lasts, |path| {
             let slow = Duration::from_millis(60);
             path.set_both(Conditions::default().delay(slow).jitter(slow));
         }),
-        Chance::ServerStopped => {
-            let fault = stage.begin("server stopped", None);
-            stage.ground.stop();
-            stage.wait(lasts);
-            stage.ground.cont();
-            stage.end(fault)
-        }
-        Chance::ServerKilled => {
-            let fault = stage.begin("server killed", None);
-            stage.ground.kill();
-            stage.wait(lasts / 2);
-            stage.ground.restart();
-            stage.end(fault)
-        }
-        Chance::SessionsEnded => {
-            let fault = stage.begin("sessions ended", None);
-            stage.ground.end_sessions();
-            stage.end(fault)
-        }
-        Chance::RowLocked => {
-            let fault = stage.begin("row locked", None);
-            let locker = stage.ground.lock_row(ELECTION);
-            stage.wait(lasts);
-            drop(locker);
-            stage.end(fault)
-        }
-        Chance::PoolerRestarts => {
-            let fault = stage.begin("pooler restarts", None);
-            stage.ground.restart_pooler();
-            stage.end(fault)
-        }
+        Chance::ServerStopped => stage.stop_server(lasts),
+        Chance::ServerKilled => stage.kill_server(lasts / 2),
+        Chance::SessionsEnded => stage.end_sessions(),
+        Chance::RowLocked => stage.lock_row(ELECTION, lasts),
+        Chance::PoolerRestarts => stage.restart_pooler(),
     }
-}
-
-fn on_paths(
-    stage: &mut Stage,
-    replica: usize,
-    what: &str,
-    lasts: Duration,
-    breaks: impl Fn(&Proxy),
-) -> Stamp {
-    let fault = stage.begin(what, Some(replica));
-    stage.paths(replica).iter().for_each(breaks);
-    stage.wait(lasts);
-    stage.paths(replica).iter().for_each(Proxy::heal);
-    stage.end(fault)
 }

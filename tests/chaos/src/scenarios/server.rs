@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{LONGER_THAN_A_TERM, Scenario};
+use super::{LONGER_THAN_A_TERM, Scenario, outage};
 use crate::{kind::Need, stage::Stage};
 
 pub(super) const ALL: &[Scenario] = &[
@@ -10,7 +10,7 @@ pub(super) const ALL: &[Scenario] = &[
         name: "database-paused",
         about: "The server is stopped with all connections open, for longer than a term, and goes on.",
         needs: &[Need::Server],
-        play: paused,
+        play: |stage| outage(stage, |stage| stage.stop_server(LONGER_THAN_A_TERM)),
     },
     Scenario {
         name: "database-restarted",
@@ -32,25 +32,11 @@ pub(super) const ALL: &[Scenario] = &[
     },
 ];
 
-fn paused(stage: &mut Stage) {
-    stage.allow_outage(stage.recovery());
-    stage.start(3);
-    let fault = stage.begin("server stopped", None);
-    stage.ground.stop();
-    stage.wait(LONGER_THAN_A_TERM);
-    stage.ground.cont();
-    let healed = stage.end(fault);
-    stage.recovers(healed);
-    stage.wait(Duration::from_secs(1));
-}
-
 fn restarted(stage: &mut Stage) {
     stage.allow_outage(stage.recovery());
     stage.start(3);
     for _ in 0..2 {
-        let fault = stage.begin("server restarts", None);
-        stage.ground.restart();
-        let healed = stage.end(fault);
+        let healed = stage.restart_server();
         stage.recovers(healed);
         stage.wait(Duration::from_secs(1));
     }
@@ -59,11 +45,7 @@ fn restarted(stage: &mut Stage) {
 fn crash(stage: &mut Stage) {
     stage.allow_outage(stage.recovery());
     let first = stage.start(3);
-    let fault = stage.begin("server killed", None);
-    stage.ground.kill();
-    stage.wait(LONGER_THAN_A_TERM);
-    stage.ground.restart();
-    let healed = stage.end(fault);
+    let healed = stage.kill_server(LONGER_THAN_A_TERM);
     let next = stage.recovers(healed);
     if next.fence <= first.fence {
         stage.problem(format!("a term of fence {} after one of {}", next.fence, first.fence));

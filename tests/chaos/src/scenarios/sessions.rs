@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tenure_tests::{Command, Event};
+use tenure_tests::{Command, Event, Stamp};
 
-use super::{LONGER_THAN_A_TERM, Scenario};
+use super::{LONGER_THAN_A_TERM, Scenario, outage};
 use crate::{ground::ELECTION, kind::Need, stage::Stage};
 
 pub(super) const ALL: &[Scenario] = &[
@@ -12,7 +12,7 @@ pub(super) const ALL: &[Scenario] = &[
         name: "table-locked",
         about: "Another session locks the whole table for longer than a term.",
         needs: &[Need::Tables],
-        play: table_locked,
+        play: |stage| outage(stage, table_locked),
     },
     Scenario {
         name: "row-locked",
@@ -36,13 +36,13 @@ pub(super) const ALL: &[Scenario] = &[
         name: "read-only",
         about: "The database takes no writes for longer than a term.",
         needs: &[Need::Users],
-        play: read_only,
+        play: |stage| outage(stage, read_only),
     },
     Scenario {
         name: "connection-limit",
         about: "All sessions are ended while others have taken every connection that there is.",
         needs: &[Need::Users],
-        play: connection_limit,
+        play: |stage| outage(stage, connection_limit),
     },
     Scenario {
         name: "more-candidates-than-connections",
@@ -54,7 +54,7 @@ pub(super) const ALL: &[Scenario] = &[
         name: "privileges-revoked",
         about: "Candidates may not use the table any more, and then again.",
         needs: &[Need::Users],
-        play: privileges_revoked,
+        play: |stage| outage(stage, privileges_revoked),
     },
     Scenario {
         name: "application-pool-exhausted",
@@ -64,28 +64,16 @@ pub(super) const ALL: &[Scenario] = &[
     },
 ];
 
-fn table_locked(stage: &mut Stage) {
-    stage.allow_outage(stage.recovery());
-    stage.start(3);
+fn table_locked(stage: &mut Stage) -> Stamp {
     let fault = stage.begin("table locked", None);
     let locker = stage.ground.lock_table();
     stage.wait(LONGER_THAN_A_TERM);
     drop(locker);
-    let healed = stage.end(fault);
-    stage.recovers(healed);
-    stage.wait(Duration::from_secs(1));
+    stage.end(fault)
 }
 
 fn row_locked(stage: &mut Stage) {
-    stage.allow_outage(stage.recovery());
-    stage.start(3);
-    let fault = stage.begin("row locked", None);
-    let locker = stage.ground.lock_row(ELECTION);
-    stage.wait(LONGER_THAN_A_TERM);
-    drop(locker);
-    let healed = stage.end(fault);
-    stage.recovers(healed);
-    stage.wait(Duration::from_secs(1));
+    outage(stage, |stage| stage.lock_row(ELECTION, LONGER_THAN_A_TERM));
 }
 
 fn two_elections(stage: &mut Stage) {
@@ -96,19 +84,14 @@ fn two_elections(stage: &mut Stage) {
 fn backends_terminated(stage: &mut Stage) {
     stage.start(3);
     for _ in 0..6 {
-        let fault = stage.begin("sessions ended", None);
-        stage.ground.end_sessions();
-        stage.wait(Duration::from_millis(100));
-        let healed = stage.end(fault);
+        let healed = stage.end_sessions();
         stage.recovers(healed);
         stage.wait(Duration::from_millis(500));
     }
     stage.expect_terms(1);
 }
 
-fn read_only(stage: &mut Stage) {
-    stage.allow_outage(stage.recovery());
-    stage.start(3);
+fn read_only(stage: &mut Stage) -> Stamp {
     let place = stage.fleet.now();
     let fault = stage.begin("read-only", None);
     stage.ground.set_read_only(true);
@@ -117,22 +100,16 @@ fn read_only(stage: &mut Stage) {
     stage.says_after(place, somebody, "it says what is the matter", told);
     stage.wait(LONGER_THAN_A_TERM);
     stage.ground.set_read_only(false);
-    let healed = stage.end(fault);
-    stage.recovers(healed);
-    stage.wait(Duration::from_secs(1));
+    stage.end(fault)
 }
 
-fn connection_limit(stage: &mut Stage) {
-    stage.allow_outage(stage.recovery());
-    stage.start(3);
+fn connection_limit(stage: &mut Stage) -> Stamp {
     let fault = stage.begin("no connections left", None);
     let taken = stage.ground.take_all_connections();
     stage.wait(LONGER_THAN_A_TERM);
     stage.ground.unlimit_connections();
     drop(taken);
-    let healed = stage.end(fault);
-    stage.recovers(healed);
-    stage.wait(Duration::from_secs(1));
+    stage.end(fault)
 }
 
 /// A pooler has three connections for all of them. A server counts: whoever is there before there is a limit stays.
@@ -158,19 +135,15 @@ fn crowded(stage: &mut Stage) {
     stage.end(fault);
 }
 
-fn privileges_revoked(stage: &mut Stage) {
-    stage.allow_outage(stage.recovery());
-    let leader = stage.start(3);
-    let place = stage.fleet.now();
+fn privileges_revoked(stage: &mut Stage) -> Stamp {
+    let (leader, place) = (stage.leader(), stage.fleet.now());
     let fault = stage.begin("no privileges", None);
     stage.ground.revoke();
     let is_told = |event: &Event| matches!(event, Event::Failed { fatal: true, .. });
     stage.says_after(place, leader.participant, "somebody must do something", is_told);
     stage.wait(LONGER_THAN_A_TERM);
     stage.ground.grant();
-    let healed = stage.end(fault);
-    stage.recovers(healed);
-    stage.wait(Duration::from_secs(1));
+    stage.end(fault)
 }
 
 fn application_pool_exhausted(stage: &mut Stage) {

@@ -1,5 +1,7 @@
 //! A fleet on its ground, what is done to both, and how that went.
 
+mod faults;
+
 use std::{ffi::OsString, path::PathBuf, thread, time::Duration};
 
 use serde_json::Value;
@@ -7,6 +9,7 @@ use tenure::protocol::Timing;
 use tenure_testbed::Proxy;
 use tenure_tests::{Command, Entry, Event, Fleet, Participant, Seen, Settings, Stamp, oracle};
 
+pub(crate) use self::faults::{Allowed, Fault};
 use crate::{
     ground::{ELECTION, Ground, SERVER_LOGIN_RETRY, USER, Way},
     kind::Kind,
@@ -67,26 +70,6 @@ pub(crate) struct Replica {
     pub(crate) to: Option<Stamp>,
 }
 
-/// Something is broken.
-#[derive(Clone, Debug)]
-pub(crate) struct Fault {
-    pub(crate) what: String,
-    /// For whom; for everybody, if for nobody else.
-    pub(crate) on: Option<usize>,
-    pub(crate) from: Stamp,
-    /// When it was over.
-    pub(crate) to: Option<Stamp>,
-}
-
-/// For how long the election may be without a leader.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Allowed {
-    /// In any case.
-    pub(crate) gap: Duration,
-    /// Besides, for as long as the longest of the faults lasts that reach everybody.
-    pub(crate) outage: bool,
-}
-
 /// Another election, which nothing is done to.
 struct Bystanders {
     fleet: Fleet,
@@ -103,11 +86,6 @@ pub(crate) struct Play {
     pub(crate) problems: Vec<String>,
     pub(crate) ended: Stamp,
 }
-
-/// A fault that has begun.
-#[derive(Debug)]
-#[must_use = "a fault that has begun is ended"]
-pub(crate) struct Begun(usize);
 
 impl Stage {
     pub(crate) fn new(kind: Kind, mode: Mode, seed: u64) -> Self {
@@ -144,10 +122,7 @@ impl Stage {
 
     /// The timings of this scenario.
     pub(crate) fn timing(&self) -> Timing {
-        let store = self.replicas.first().map(|replica| replica.way.config.clone());
-        let settings = self.fleet.settings.clone();
-        let store = store.unwrap_or_else(|| self.ground.way(USER).config);
-        Settings { store, ..settings }.timing()
+        Settings { store: self.ground.config(), ..self.fleet.settings.clone() }.timing()
     }
 
     /// One more candidate. Returns its number.
@@ -258,8 +233,9 @@ impl Stage {
 
     /// The candidate is gone from one instant to the next.
     pub(crate) fn crash(&mut self, replica: usize) {
-        let at = self.replicas[replica].participant.kill();
-        self.gone(replica, "killed", at);
+        let fault = self.begin("killed", Some(replica));
+        self.replicas[replica].to = Some(self.replicas[replica].participant.kill());
+        self.end(fault);
     }
 
     /// The candidate hands over, if it leads, and ends.
@@ -272,37 +248,6 @@ impl Stage {
             self.problem(format!("candidate {replica} stopped with an error: {error}"));
         }
         self.replicas[replica].to = Some(stopped.at);
-    }
-
-    fn gone(&mut self, replica: usize, how: &str, at: Stamp) {
-        self.replicas[replica].to = Some(at);
-        let what = how.to_owned();
-        self.faults.push(Fault { what, on: Some(replica), from: at, to: Some(at) });
-    }
-
-    /// A fault begins, for one candidate or for all.
-    pub(crate) fn begin(&mut self, what: &str, on: Option<usize>) -> Begun {
-        let what = what.to_owned();
-        self.faults.push(Fault { what, on, from: Stamp::now(), to: None });
-        Begun(self.faults.len() - 1)
-    }
-
-    /// It is over.
-    #[allow(clippy::needless_pass_by_value)] // it is over
-    pub(crate) fn end(&mut self, fault: Begun) -> Stamp {
-        let now = Stamp::now();
-        self.faults[fault.0].to = Some(now);
-        now
-    }
-
-    /// The election may be without a leader for so long.
-    pub(crate) fn allow(&mut self, gap: Duration) {
-        self.allowed.gap = gap;
-    }
-
-    /// The same, and besides for as long as the longest fault lasts that reaches everybody.
-    pub(crate) fn allow_outage(&mut self, gap: Duration) {
-        self.allowed = Allowed { gap, outage: true };
     }
 
     /// This one is neither killed nor replaced by chance.
