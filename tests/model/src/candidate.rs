@@ -10,10 +10,20 @@ use tenure::{
 
 use crate::scope::{Scope, TICK};
 
+/// What every candidate is called by itself. So two of which each is in the other's place make the same state, once they are
+/// put in order (`World::line_up`); who is meant is told by who asks, as a [`Caller`](crate::record::Caller).
+pub(crate) fn own_name() -> Identity {
+    Identity::new("me").expect("a short name")
+}
+
+/// What everybody else is called by it.
+pub(crate) fn another_name() -> Identity {
+    Identity::new("another").expect("a short name")
+}
+
 /// A process that takes part.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Candidate {
-    pub(crate) identity: Identity,
     pub(crate) protocol: Protocol,
     pub(crate) now: Instant,
     /// When it wants to be woken.
@@ -80,11 +90,9 @@ pub enum Wrong {
 }
 
 impl Candidate {
-    pub(crate) fn new(identity: Identity, scope: &Scope) -> Self {
-        let protocol = Protocol::new(identity.clone(), scope.timing(), true);
+    pub(crate) fn new(scope: &Scope) -> Self {
         Self {
-            identity,
-            protocol,
+            protocol: Protocol::new(own_name(), scope.timing(), true),
             now: Instant::ORIGIN,
             wake: Some(Instant::ORIGIN),
             flight: None,
@@ -195,7 +203,7 @@ impl Candidate {
     fn seen_in(&self, lease: &Lease) -> Seen {
         let before = self.seen.as_ref().filter(|seen| seen.version == lease.version);
         let since = before.map_or(Some(self.now), |seen| seen.since);
-        let since = since.filter(|_| !lease.is_held_by(&self.identity));
+        let since = since.filter(|_| !lease.is_held_by(&own_name()));
         Seen { version: lease.version.clone(), since }
     }
 

@@ -79,11 +79,15 @@ pub fn explore(scope: Scope, threads: usize) -> Report {
     }
 }
 
-/// What happened on the way, a line each, and how everything stands at its end.
+/// What happened on the way, a line each with the phases before it, since candidates change places; and how everything stands
+/// at its end.
 fn story(path: Path<World, Action>) -> String {
     let last = format!("{:#?}", path.last_state());
-    let lines = path.into_actions().into_iter().map(|action| format!("    {action:?}\n"));
-    lines.chain([last]).collect()
+    let line = |(world, action): (World, Option<Action>)| {
+        let phases: Vec<_> = world.candidates().map(|(_, candidate)| candidate.phase()).collect();
+        action.map(|action| format!("    {phases:?} {action:?}\n"))
+    };
+    path.into_vec().into_iter().filter_map(line).chain([last]).collect()
 }
 
 impl fmt::Display for Report {

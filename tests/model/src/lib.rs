@@ -20,17 +20,18 @@
 //! kept in states.
 //!
 //! # Within which bounds
-//! - Two candidates, three in a large scope; two terms, after which nothing new begins. That the first one goes to the first
-//!   candidate leaves nothing out: they are alike.
+//! - Two candidates or three; two terms, after which nothing new begins.
 //! - Whoever is not frozen does what is due before the next tick, in any order with everybody else. Jitter is the shortest or
 //!   the longest.
 //! - A clock that is fast runs ahead by one tick, at any moment: the whole margin, once in a run. Rates that differ for longer
 //!   than two terms are for the simulation, as is what happens between ticks.
-//! - A few of each of the other faults, as the scope says; failures, losses and delays of calls are not counted.
+//! - A few of each of the other faults, as the scope says. Failures, losses and delays of calls are not counted, but where the
+//!   scope says how many there may be (`misses`): among three candidates it is one, so that terms end there because a leader
+//!   freezes or dies.
 //! - In a *prompt* scope a reply takes no time, if it comes. Late requests are still late there.
 //!
 //! # What makes states the same
-//! Each of these is argued where it is done: the time of day, and the age of what is merely past (`Candidate::settle`); versions,
+//! Each of these is argued where it is done: who lives where, since candidates are alike (`World::line_up`); the time of day, and the age of what is merely past (`Candidate::settle`); versions,
 //! of which only equality means something (`World::fresh_version`); late writes that can write nothing any more
 //! (`Store::refuses_for_good`); candidates that have stopped.
 
@@ -39,6 +40,7 @@ mod explore;
 mod model;
 mod record;
 mod scope;
+mod symmetry;
 mod tally;
 mod world;
 

@@ -2,19 +2,19 @@
 
 use stateright::{Model, Property};
 use tenure::{
-    Fence, Phase,
+    Phase,
     protocol::{Call, Input},
 };
 
 use crate::{
     candidate::{Candidate, Stage, Wrong},
-    record::Record,
-    scope::{Scope, TICK},
+    record::{Caller, Record},
+    scope::{EXPIRY, Scope, TICK},
     tally::{Mark, Tally},
     world::{Luck, World},
 };
 
-/// One thing that happens. A candidate is named by its place.
+/// One thing that happens. A candidate is named by its place, which it may change after each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Action {
@@ -82,9 +82,13 @@ impl Election {
     /// Whether this must happen somewhere within the scope.
     fn is_within_reach(&self, mark: Mark) -> bool {
         let Scope { terms, strays, crashes, freezes, requests, guards, recovers, .. } = self.scope;
+        let expires = freezes > 0 || self.scope.misses.is_none_or(|most| most >= EXPIRY);
         match mark {
-            Mark::Extended | Mark::Expired => true,
-            Mark::TakeOver | Mark::HandOver | Mark::LostReply => terms > 1,
+            Mark::Extended => true,
+            Mark::Expired => expires,
+            Mark::TakeOver => terms > 1 && (expires || crashes > 0),
+            Mark::HandOver => terms > 1 && expires,
+            Mark::LostReply => terms > 1,
             Mark::LateExecution | Mark::LateDuplicate => strays > 0,
             Mark::WonForNothing => freezes > 0 || requests > 0,
             Mark::Unaware => freezes > 0 && terms > 1,
@@ -112,7 +116,8 @@ impl Election {
             return;
         }
         // Whoever is not frozen does what is due before time goes on.
-        if !world.candidates().any(|(_, candidate)| candidate.is_due()) {
+        let is_anybody_due = world.candidates().any(|(_, candidate)| candidate.is_due());
+        if !is_anybody_due && self.may_miss(world, world.waiting()) {
             actions.push(Action::Tick);
         }
         let fast = world.ahead.iter().filter(|is_ahead| **is_ahead).count();
@@ -125,12 +130,12 @@ impl Election {
             self.candidate_troubles(world, place, candidate, actions);
         }
         for (place, it) in world.places.iter().enumerate() {
-            if it.candidate.is_none() {
+            if it.is_none() {
                 actions.push(Action::Start(place));
             }
         }
-        for (stray, (place, call)) in world.strays.iter().enumerate() {
-            if self.is_in_scope(world, *place, call) {
+        for (stray, (caller, call)) in world.strays.iter().enumerate() {
+            if self.is_in_scope(world, *caller, call) {
                 actions.push(Action::ExecuteStray(stray));
             }
         }
@@ -151,12 +156,14 @@ impl Election {
             }
         }
         match world.request_of(place) {
-            Some(call) if self.is_in_scope(world, place, call) => {
+            Some(call) if self.is_in_scope(world, Caller::At(place), call) => {
                 if scope.is_prompt && !candidate.is_frozen {
                     actions.extend(
                         lucks(candidate, &[false]).map(|luck| Action::RoundTrip(place, luck)),
                     );
-                    actions.push(Action::Swallow(place));
+                    if self.may_miss(world, 1) {
+                        actions.push(Action::Swallow(place));
+                    }
                 } else {
                     actions.push(Action::Execute(place));
                 }
@@ -179,13 +186,13 @@ impl Election {
             }
         }
         match candidate.flight.as_ref().map(|flight| &flight.stage) {
-            Some(Stage::Requested) => {
+            Some(Stage::Requested) if self.may_miss(world, 1) => {
                 actions.extend(lucks(candidate, given_up).map(|luck| Action::Fail(place, luck)));
             }
             Some(Stage::Replied(_)) => {
                 actions.extend(lucks(candidate, &[false]).map(|luck| Action::Deliver(place, luck)));
             }
-            Some(Stage::Lost) | None => {}
+            Some(Stage::Requested | Stage::Lost) | None => {}
         }
         let admits = candidate.phase() == Phase::Leading && candidate.leads().is_some();
         let takes_guard = scope.guards && admits && candidate.guards == 0;
@@ -206,14 +213,25 @@ impl Election {
         }
     }
 
-    /// Whether a term that the call would begin is one of those that are explored. That the first one begins in the first
-    /// place leaves nothing out: all candidates are alike.
-    fn is_in_scope(&self, world: &World, place: usize, call: &Call) -> bool {
-        match world.store.begins(call) {
-            Some(Fence::MIN) => place == 0,
-            Some(fence) => i64::from(fence) <= self.scope.terms,
-            None => true,
+    /// Whether that many more calls may fail or be late.
+    fn may_miss(&self, world: &World, more: usize) -> bool {
+        self.scope.misses.is_none_or(|most| world.misses + more <= most)
+    }
+
+    /// Those that do with this are counted, if they are.
+    fn misses(&self, world: &World, action: Action) -> usize {
+        match action {
+            _ if self.scope.misses.is_none() => 0,
+            Action::Tick => world.waiting(),
+            Action::Fail(..) | Action::Swallow(_) => 1,
+            _ => 0,
         }
+    }
+
+    /// Whether a term that the call would begin is one of those that are explored.
+    fn is_in_scope(&self, world: &World, caller: Caller, call: &Call) -> bool {
+        let begins = world.store.begins(caller, call);
+        begins.is_none_or(|fence| i64::from(fence) <= self.scope.terms)
     }
 
     /// When nothing goes wrong any more, all that is due happens before time passes, in any order.
@@ -242,7 +260,7 @@ impl Election {
     }
 
     fn reply(&self, world: &mut World, place: usize, luck: Luck) {
-        let candidate = world.places[place].candidate.as_ref();
+        let candidate = world.places[place].as_ref();
         let stage = candidate.and_then(|it| it.flight.as_ref()).map(|flight| flight.stage.clone());
         if let Some(Stage::Replied(reply)) = stage {
             world.give(place, Input::Reply(reply), &self.scope, luck, &self.tally);
@@ -251,6 +269,7 @@ impl Election {
 
     fn happen(&self, world: &mut World, action: Action) {
         let Self { scope, tally } = self;
+        world.misses += self.misses(world, action);
         match action {
             Action::Tick => world.pass(TICK),
             Action::Leap(clock) => world.leap(clock),
@@ -363,17 +382,17 @@ impl Model for Election {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Everything but what cuts a walk short.
-    fn troubled() -> Scope {
+    pub(crate) fn troubled() -> Scope {
         let everything = *Scope::named("everything").unwrap();
         Scope { crashes: 0, requests: 0, recovers: false, ..everything }
     }
 
     /// Walks at random, by a generator of which nothing but the seed is asked.
-    fn walk(scope: Scope, mut seed: u64, mut see: impl FnMut(&World)) {
+    pub(crate) fn walk(scope: Scope, mut seed: u64, mut see: impl FnMut(&World)) {
         let election = Election::new(scope);
         for _ in 0..100 {
             let mut world = World::new(&scope);

@@ -2,15 +2,27 @@
 //!
 //! Written from the contract in `tenure::store` and the conformance suite, and on purpose from nothing else: it shares no
 //! line with `MemoryStore`, nor with the records of other tests. What it leaves out is what no candidate can notice here:
-//! payloads, and a wall clock, so that fences are 1, 2, 3.
+//! payloads, and a wall clock, so that fences are 1, 2, 3. Who calls is told apart by a [`Caller`], since to themselves all
+//! candidates have the same name.
 
 use std::time::Duration;
 
 use tenure::{
-    Fence, Identity, Lease, Version,
+    Fence, Lease, Version,
     protocol::{Call, Reply},
     store::{Observed, Outcome, When},
 };
+
+use crate::candidate::{another_name, own_name};
+
+/// Who calls the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Caller {
+    /// The candidate that lives there.
+    At(usize),
+    /// One that lives no more. The number tells it from the others of whom something is left.
+    Dead(usize),
+}
 
 /// What is written in the store, if anything ever was.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -20,7 +32,7 @@ pub(crate) struct Store {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Record {
-    pub(crate) holder: Option<Identity>,
+    pub(crate) holder: Option<Caller>,
     pub(crate) fence: Fence,
     pub(crate) version: Version,
     duration: Duration,
@@ -31,7 +43,7 @@ pub(crate) struct Record {
 
 /// What a call may leave in the record.
 enum Write {
-    Claim { holder: Option<Identity>, fence: Fence, duration: Duration },
+    Claim { holder: Option<Caller>, fence: Fence, duration: Duration },
     Extend { duration: Duration },
     Release,
 }
@@ -45,31 +57,37 @@ impl Store {
     }
 
     /// The fence of the term that the call would begin, if it would begin one.
-    pub(crate) fn begins(&self, call: &Call) -> Option<Fence> {
-        match self.permits(call)? {
+    pub(crate) fn begins(&self, caller: Caller, call: &Call) -> Option<Fence> {
+        match self.permits(caller, call)? {
             Write::Claim { holder: Some(_), fence, .. } => Some(fence),
             Write::Claim { .. } | Write::Extend { .. } | Write::Release => None,
         }
     }
 
     /// Whether the call, whenever it is executed from here on, changes nothing.
-    pub(crate) fn refuses_for_good(&self, call: &Call) -> bool {
+    pub(crate) fn refuses_for_good(&self, caller: Caller, call: &Call) -> bool {
         let Some(record) = &self.record else { return false };
         match call {
             Call::Inspect | Call::Place(_) => true,
             // Versions never repeat.
             Call::Acquire(request) => {
-                request.observed != Some(Observed::from(&record.lease(false)))
+                request.observed != Some(Observed::from(&record.lease(caller, false)))
             }
             // Nor do fences, and nothing un-releases a term.
-            Call::Renew(request) => !record.is_term(&request.holder, request.fence),
-            Call::Release(request) => !record.is_term(&request.holder, request.fence),
+            Call::Renew(request) => !record.is_term(caller, request.fence),
+            Call::Release(request) => !record.is_term(caller, request.fence),
         }
     }
 
     /// Executes a call. What it writes carries `version`; `shows_clock` is whether replies tell how long the lease is valid.
-    pub(crate) fn execute(&mut self, call: &Call, version: Version, shows_clock: bool) -> Reply {
-        let write = self.permits(call);
+    pub(crate) fn execute(
+        &mut self,
+        caller: Caller,
+        call: &Call,
+        version: Version,
+        shows_clock: bool,
+    ) -> Reply {
+        let write = self.permits(caller, call);
         let wrote = write.is_some();
         match (write, &mut self.record) {
             (Some(Write::Claim { holder, fence, duration }), record) => {
@@ -84,7 +102,7 @@ impl Store {
             }
             _ => {}
         }
-        let lease = self.record.as_ref().map(|record| record.lease(shows_clock));
+        let lease = self.record.as_ref().map(|record| record.lease(caller, shows_clock));
         let outcome = |lease: Option<Lease>| match lease {
             Some(lease) if wrote => Outcome::Won(lease),
             lease => Outcome::Lost(lease),
@@ -107,7 +125,7 @@ impl Store {
     }
 
     /// What the call would write now.
-    fn permits(&self, call: &Call) -> Option<Write> {
+    fn permits(&self, caller: Caller, call: &Call) -> Option<Write> {
         let found = self.record.as_ref();
         match call {
             Call::Inspect => None,
@@ -130,28 +148,30 @@ impl Store {
                 };
                 let highest = found.map(|record| record.fence).max(request.floor);
                 let fence = Fence::try_from(highest.map_or(0, i64::from) + 1).ok()?;
-                let (holder, duration) = (Some(request.holder.clone()), request.duration);
+                let (holder, duration) = (Some(caller), request.duration);
                 (as_observed && in_time).then_some(Write::Claim { holder, fence, duration })
             }
             Call::Renew(request) => found
-                .filter(|record| record.is_term(&request.holder, request.fence))
+                .filter(|record| record.is_term(caller, request.fence))
                 .filter(|record| !record.left.is_zero())
                 .map(|_| Write::Extend { duration: request.duration }),
-            Call::Release(request) => found
-                .filter(|record| record.is_term(&request.holder, request.fence))
-                .map(|_| Write::Release),
+            Call::Release(request) => {
+                found.filter(|record| record.is_term(caller, request.fence)).map(|_| Write::Release)
+            }
         }
     }
 }
 
 impl Record {
-    fn is_term(&self, holder: &Identity, fence: Fence) -> bool {
-        self.holder.as_ref() == Some(holder) && self.fence == fence && !self.released
+    fn is_term(&self, holder: Caller, fence: Fence) -> bool {
+        self.holder == Some(holder) && self.fence == fence && !self.released
     }
 
-    fn lease(&self, shows_clock: bool) -> Lease {
-        let mut lease =
-            Lease::new(self.holder.clone(), self.fence, self.version.clone(), self.duration);
+    /// What `caller` is shown, in whose words a lease is its own or another one's.
+    fn lease(&self, caller: Caller, shows_clock: bool) -> Lease {
+        let name = |holder| if holder == caller { own_name() } else { another_name() };
+        let holder = self.holder.map(name);
+        let mut lease = Lease::new(holder, self.fence, self.version.clone(), self.duration);
         lease.released = self.released;
         lease.ttl = shows_clock.then_some(self.left);
         lease

@@ -30,6 +30,9 @@ pub struct Scope {
     pub requests: usize,
     /// How many of the clocks (the candidates', then the store's) may run ahead of the others by as much as the margin covers.
     pub fast_clocks: usize,
+    /// How many calls fail, lose their reply, or are late by a tick; `None`: they are not counted. Of a call that is late and
+    /// then fails, both are.
+    pub misses: Option<usize>,
     /// Whether terms hand out guards.
     pub guards: bool,
     /// Whether faults stop at some point, so that somebody must lead in the time that is promised.
@@ -51,6 +54,7 @@ const PLAIN: Scope = Scope {
     freezes: 0,
     requests: 0,
     fast_clocks: 0,
+    misses: None,
     guards: false,
     recovers: false,
     is_prompt: false,
@@ -59,7 +63,15 @@ const PLAIN: Scope = Scope {
 
 const PROMPT: Scope = Scope { is_prompt: true, ..PLAIN };
 
-/// Of which nobody knows how many states they have: too many for a run of all tests.
+/// Three multiply what may happen even more, so what goes wrong with calls is counted.
+const THREE: Scope = Scope { candidates: 3, misses: Some(1), ..PROMPT };
+
+const THREE_LARGE: Scope = Scope { is_large: true, ..THREE };
+
+/// How many calls must go wrong for a term to expire whose leader does not freeze: those of four ticks.
+pub(crate) const EXPIRY: usize = 4;
+
+/// Too many states for a run of all tests; of most of these nobody knows how many.
 const LARGE: Scope = Scope { is_large: true, ..PLAIN };
 
 impl Scope {
@@ -67,17 +79,31 @@ impl Scope {
     /// them.
     pub const ALL: &'static [Self] = &[
         PLAIN,
-        Self { name: "observed", expiry: Expiry::Observed, fast_clocks: 1, ..PLAIN },
+        Self {
+            name: "observed",
+            expiry: Expiry::Observed,
+            fast_clocks: 1,
+            misses: Some(EXPIRY),
+            ..PROMPT
+        },
         Self { name: "clocks", fast_clocks: 1, ..PROMPT },
         Self { name: "late", strays: 1, ..PROMPT },
-        Self { name: "frozen", freezes: 1, ..PROMPT },
+        Self { name: "frozen", freezes: 1, misses: Some(EXPIRY), ..PROMPT },
         Self { name: "crashes", crashes: 1, ..PROMPT },
         Self { name: "guards", terms: 1, requests: 1, guards: true, ..PROMPT },
         Self { name: "recovery", recovers: true, ..PROMPT },
         Self { name: "recovery-observed", expiry: Expiry::Observed, recovers: true, ..PROMPT },
+        Self { name: "three-frozen", freezes: 1, ..THREE },
+        Self { name: "three-crashes", crashes: 1, ..THREE },
+        Self { name: "observed-any", expiry: Expiry::Observed, fast_clocks: 1, ..LARGE },
+        Self { name: "frozen-any", freezes: 1, is_prompt: true, ..LARGE },
         Self { name: "both", expiry: Expiry::Both, recovers: true, ..LARGE },
         Self { name: "three-terms", terms: 3, ..LARGE },
-        Self { name: "three", candidates: 3, is_prompt: true, ..LARGE },
+        Self { name: "three-observed", expiry: Expiry::Observed, freezes: 1, ..THREE_LARGE },
+        Self { name: "three-late", freezes: 1, strays: 1, ..THREE_LARGE },
+        Self { name: "three-clocks", freezes: 1, fast_clocks: 1, ..THREE_LARGE },
+        Self { name: "three-expired", misses: Some(EXPIRY), ..THREE_LARGE },
+        Self { name: "three", misses: None, ..THREE_LARGE },
         Self { name: "clocks-observed", expiry: Expiry::Observed, fast_clocks: 3, ..LARGE },
         Self { name: "late-clocks", strays: 2, fast_clocks: 3, ..LARGE },
         Self { name: "frozen-guards", freezes: 1, guards: true, ..LARGE },

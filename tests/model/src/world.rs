@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use tenure::{
-    Fence, Identity, Phase, TermEnd, Version,
+    Fence, Phase, TermEnd, Version,
     protocol::{Call, Change, Input, Jitter, Reply},
     store::Outcome,
 };
 
 use crate::{
     candidate::{Candidate, Effects, Flight, Stage, Wrong, observed},
-    record::Store,
+    record::{Caller, Store},
     scope::{Scope, TICK},
     tally::{Mark, Tally},
 };
@@ -19,26 +19,21 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
     pub(crate) store: Store,
-    pub(crate) places: Vec<Place>,
-    /// Writes that nobody waits for any more, and which may still be executed, each by which place.
-    pub(crate) strays: Vec<(usize, Call)>,
+    /// Where one candidate after the other lives.
+    pub(crate) places: Vec<Option<Candidate>>,
+    /// Writes that nobody waits for any more, and which may still be executed, each by whom.
+    pub(crate) strays: Vec<(Caller, Call)>,
     /// Which clocks have run ahead: the candidates', then the store's.
     pub(crate) ahead: Vec<bool>,
     pub(crate) crashes: usize,
     pub(crate) requests: usize,
     pub(crate) freezes: usize,
+    /// Calls that failed, or were late, as far as they are counted.
+    pub(crate) misses: usize,
     /// Faults have stopped; how long it may still take until somebody leads.
     pub(crate) recovery: Option<Duration>,
     pub(crate) wrong: Option<Wrong>,
     highest: Option<Fence>,
-}
-
-/// Where one candidate after the other lives.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
-    pub(crate) candidate: Option<Candidate>,
-    /// How many have lived here.
-    born: usize,
 }
 
 /// How a step goes that might go in several ways.
@@ -55,27 +50,24 @@ pub struct Luck {
 
 impl World {
     pub(crate) fn new(scope: &Scope) -> Self {
-        let mut world = Self {
+        Self {
             store: Store::default(),
-            places: vec![Place { candidate: None, born: 0 }; scope.candidates],
+            places: vec![Some(Candidate::new(scope)); scope.candidates],
             strays: Vec::new(),
             ahead: vec![false; scope.candidates + 1],
             crashes: 0,
             requests: 0,
             freezes: 0,
+            misses: 0,
             recovery: None,
             wrong: None,
             highest: None,
-        };
-        for place in 0..scope.candidates {
-            world.start(place, scope);
         }
-        world
     }
 
     pub(crate) fn candidates(&self) -> impl Iterator<Item = (usize, &Candidate)> {
         let places = self.places.iter().enumerate();
-        places.filter_map(|(place, it)| Some((place, it.candidate.as_ref()?)))
+        places.filter_map(|(place, candidate)| Some((place, candidate.as_ref()?)))
     }
 
     pub(crate) fn leaders(&self) -> usize {
@@ -94,26 +86,36 @@ impl World {
     }
 
     fn candidate_mut(&mut self, place: usize) -> Option<&mut Candidate> {
-        self.places.get_mut(place)?.candidate.as_mut()
+        self.places.get_mut(place)?.as_mut()
     }
 
-    /// A new candidate, with an identity of its own, starts.
+    /// A new candidate, whom nobody takes for the one before it, starts.
     pub(crate) fn start(&mut self, place: usize, scope: &Scope) {
-        let Place { candidate, born } = &mut self.places[place];
-        *born += 1;
-        let name = Identity::new(format!("{place}.{born}")).expect("a short name");
-        *candidate = Some(Candidate::new(name, scope));
+        self.places[place] = Some(Candidate::new(scope));
     }
 
     /// A candidate dies in the middle of whatever it does. A request of its that is under way may still be executed.
     pub(crate) fn crash(&mut self, place: usize, scope: &Scope, luck: Luck, tally: &Tally) {
-        let Some(dead) = self.places[place].candidate.take() else { return };
+        let Some(dead) = self.places[place].take() else { return };
         self.crashes += 1;
         if dead.leads().is_some() {
             tally.add(Mark::LeaderCrashed);
         }
-        let stray = dead.flight.and_then(|flight| flight.into_stray());
+        let stray = dead.flight.and_then(Flight::into_stray);
         self.abandon(place, stray, scope, luck);
+        self.bury(place);
+    }
+
+    /// Nothing of what is left of who lived there is any newcomer's.
+    fn bury(&mut self, place: usize) {
+        let record = self.store.record.iter_mut().filter_map(|record| record.holder.as_mut());
+        let strays = self.strays.iter_mut().map(|(caller, _)| caller);
+        let mut left: Vec<&mut Caller> = record.chain(strays).collect();
+        let is_free = |number: &usize| left.iter().all(|it| **it != Caller::Dead(*number));
+        let Some(number) = (0..).find(is_free) else { return };
+        for caller in left.iter_mut().filter(|it| ***it == Caller::At(place)) {
+            **caller = Caller::Dead(number);
+        }
     }
 
     /// A candidate goes on by one input.
@@ -164,7 +166,7 @@ impl World {
     fn abandon(&mut self, place: usize, call: Option<Call>, scope: &Scope, luck: Luck) {
         let Some(call) = call.filter(|_| !luck.loses) else { return };
         if self.strays.len() < scope.strays {
-            self.strays.push((place, call));
+            self.strays.push((Caller::At(place), call));
         }
     }
 
@@ -197,9 +199,10 @@ impl World {
     /// The store executes the request that a candidate waits for.
     pub(crate) fn execute(&mut self, place: usize, scope: &Scope, tally: &Tally) {
         let Some(call) = self.request_of(place).cloned() else { return };
-        self.note_claim(&call, tally);
-        let version = self.fresh_version(self.fence_after(&call));
-        let reply = self.store.execute(&call, version, scope.shows_clock());
+        let caller = Caller::At(place);
+        self.note_claim(caller, &call, tally);
+        let version = self.fresh_version(self.fence_after(caller, &call));
+        let reply = self.store.execute(caller, &call, version, scope.shows_clock());
         if let Some(flight) = self.candidate_mut(place).and_then(|it| it.flight.as_mut()) {
             flight.stage = Stage::Replied(reply);
         }
@@ -213,35 +216,40 @@ impl World {
 
     /// The store executes a request that nobody waits for.
     pub(crate) fn execute_stray(&mut self, stray: usize, tally: &Tally) {
-        let (place, call) = self.strays.remove(stray);
+        let (caller, call) = self.strays.remove(stray);
         tally.add(Mark::LateExecution);
-        if self.request_of(place).is_some_and(|request| !matches!(request, Call::Inspect)) {
+        let request = match caller {
+            Caller::At(place) => self.request_of(place),
+            Caller::Dead(_) => None,
+        };
+        if request.is_some_and(|request| !matches!(request, Call::Inspect)) {
             tally.add(Mark::LateDuplicate);
         }
-        self.note_claim(&call, tally);
-        let version = self.fresh_version(self.fence_after(&call));
+        self.note_claim(caller, &call, tally);
+        let version = self.fresh_version(self.fence_after(caller, &call));
         // Whatever the reply is, it reaches nobody.
-        let _ = self.store.execute(&call, version, false);
+        let _ = self.store.execute(caller, &call, version, false);
     }
 
     /// The request of a candidate that has not been executed yet.
     pub(crate) fn request_of(&self, place: usize) -> Option<&Call> {
-        let flight = self.places.get(place)?.candidate.as_ref()?.flight.as_ref()?;
+        let flight = self.places.get(place)?.as_ref()?.flight.as_ref()?;
         matches!(flight.stage, Stage::Requested).then_some(&flight.call)
     }
 
-    fn note_claim(&self, call: &Call, tally: &Tally) {
-        let (Call::Acquire(request), Some(_)) = (call, self.store.begins(call)) else { return };
+    fn note_claim(&self, caller: Caller, call: &Call, tally: &Tally) {
+        if self.store.begins(caller, call).is_none() {
+            return;
+        }
         let Some(record) = &self.store.record else { return };
-        let is_alive = |candidate: &Candidate| record.holder.as_ref() == Some(&candidate.identity);
-        if record.holder.as_ref() == Some(&request.holder) && !record.released {
+        if record.holder == Some(caller) && !record.released {
             tally.add(Mark::LostReply);
         } else if record.released {
             tally.add(Mark::HandOver);
         } else {
             tally.add(Mark::TakeOver);
         }
-        if !self.candidates().any(|(_, candidate)| is_alive(candidate)) {
+        if !matches!(record.holder, Some(Caller::At(_))) {
             tally.add(Mark::Succeeded);
         }
     }
@@ -267,9 +275,9 @@ impl World {
     }
 
     /// The fence in the record once the call has been executed.
-    fn fence_after(&self, call: &Call) -> Option<Fence> {
+    fn fence_after(&self, caller: Caller, call: &Call) -> Option<Fence> {
         let found = self.store.record.as_ref().map(|record| record.fence);
-        self.store.begins(call).or(found)
+        self.store.begins(caller, call).or(found)
     }
 
     /// A version that nobody can mistake for another one: it tells the fence, and is the first such that is not to be found
@@ -289,10 +297,16 @@ impl World {
         Version::from(number)
     }
 
+    /// How many requests are late if time passes.
+    pub(crate) fn waiting(&self) -> usize {
+        let places = 0..self.places.len();
+        places.filter(|place| self.request_of(*place).is_some()).count()
+    }
+
     /// Time passes, on all clocks alike.
     pub(crate) fn pass(&mut self, time: Duration) {
         self.store.pass(time);
-        for candidate in self.places.iter_mut().filter_map(|place| place.candidate.as_mut()) {
+        for candidate in self.places.iter_mut().flatten() {
             candidate.pass(time);
         }
     }
@@ -342,14 +356,18 @@ impl World {
     /// Makes states the same that differ in nothing that matters.
     pub(crate) fn normalise(&mut self, scope: &Scope) {
         let (store, rounds) = (&self.store, self.recovery.is_none());
-        self.strays.retain(|(_, call)| !store.refuses_for_good(call));
-        for place in &mut self.places {
-            match &mut place.candidate {
+        self.strays.retain(|(caller, call)| !store.refuses_for_good(*caller, call));
+        for place in 0..self.places.len() {
+            match &mut self.places[place] {
                 // Nothing will ever happen to it again.
-                Some(candidate) if candidate.phase() == Phase::Stopped => place.candidate = None,
+                Some(candidate) if candidate.phase() == Phase::Stopped => {
+                    self.places[place] = None;
+                    self.bury(place);
+                }
                 Some(candidate) => candidate.settle(scope, rounds),
                 None => {}
             }
         }
+        self.line_up();
     }
 }
