@@ -2,6 +2,7 @@
 
 mod beneath;
 mod faults;
+mod store;
 mod subject;
 
 use std::future::ready;

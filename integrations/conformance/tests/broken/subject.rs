@@ -11,10 +11,7 @@ use tenure::{
 };
 use tenure_conformance::{BoxError, Isolation, Subject, Transaction, Unsupported};
 
-use crate::{
-    beneath::now,
-    faults::{BrokenStore, Fault},
-};
+use crate::{beneath::now, faults::Fault, store::BrokenStore};
 
 use Fault::*;
 
