@@ -7,6 +7,7 @@ mod request;
 mod slot;
 #[cfg(test)]
 mod tests;
+mod within;
 mod without_hints;
 
 use std::{
@@ -28,6 +29,7 @@ pub use self::{
         AcquireRequest, Observed, Outcome, PlaceRequest, ReleaseRequest, RenewRequest, When,
     },
     slot::{Slot, Taken},
+    within::within,
     without_hints::WithoutHints,
 };
 use crate::lease::{ElectionName, Lease};

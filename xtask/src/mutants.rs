@@ -4,6 +4,7 @@
 //! a copy of the workspace, where an environment variable says which of them is awake. So all are built at once, in the same
 //! target directory and with the same features as everything else, and each costs no more than running some test programs.
 
+mod generated;
 mod layer;
 mod seed;
 mod table;
@@ -22,7 +23,7 @@ use self::{
     seed::Seed,
     watch::{Seen, Verdict, watch},
 };
-use crate::{Command, Failure, cargo, servers, steps::Steps};
+use crate::{Command, Failure, servers, steps::Steps};
 
 pub(crate) const COMMAND: Command = Command {
     name: "mutants",
@@ -30,9 +31,6 @@ pub(crate) const COMMAND: Command = Command {
     about: "seeds bugs, one after the other, and sees that the tests notice; --all: cargo-mutants as well",
     run,
 };
-
-/// Which `cargo mutants` is installed for `--all`.
-const CARGO_MUTANTS: &str = "cargo-mutants@27.1.0";
 
 fn run(arguments: &[String]) -> Result<(), Failure> {
     let all = arguments.iter().any(|argument| argument == "--all");
@@ -46,7 +44,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
     }
     let mut steps = Steps::default();
     let outcome = try_all(&mut steps, with_servers, &names);
-    let generated = if all { generate(&mut steps) } else { Ok(()) };
+    let generated = if all { generated::try_all(&mut steps) } else { Ok(()) };
     steps.print_summary();
     outcome.and(generated)
 }
@@ -166,22 +164,4 @@ fn side_by_side<T: Sync>(
         }
         Ok(all)
     })
-}
-
-/// Bugs that a program makes up, in the two folders that everything else rests on. Takes an hour or more, and has survivors,
-/// which `tests/README.md` explains.
-fn generate(steps: &mut Steps) -> Result<(), Failure> {
-    let installed = cargo::cargo().args(["mutants", "--version"]).output();
-    if !installed.is_ok_and(|output| output.status.success()) {
-        steps.program(
-            "install cargo-mutants",
-            cargo::cargo().args(["install", "--locked", CARGO_MUTANTS]),
-        )?;
-    }
-    steps.program(
-        "cargo mutants",
-        cargo::cargo()
-            .args(["mutants", "--package", "tenure", "--all-features", "--test-tool", "cargo"])
-            .args(["--file", "src/protocol/**", "--file", "src/term/**", "--", "--lib"]),
-    )
 }

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use sqlx::{MySqlPool, Row, mysql::MySqlConnectOptions};
 use tenure::{
     ElectionName, Lease, StoreError,
-    store::{Capabilities, Hold, Store},
+    store::{Capabilities, Hold, Store, within},
 };
 
 use crate::{
@@ -212,15 +212,14 @@ impl MysqlStore {
             link.close().await;
             outcome
         };
-        tokio::select! {
-            biased;
-            () = tokio::time::sleep(ADMINISTRATION_LIMIT) => Err(StoreError::transient(format!(
+        match within(ADMINISTRATION_LIMIT, work).await {
+            Some(outcome) => {
+                outcome.map_err(|error| store_error(attempt, &self.table, &self.source, error))
+            }
+            None => Err(StoreError::transient(format!(
                 "could not {attempt}: no answer from {} within {ADMINISTRATION_LIMIT:?}",
                 self.source.server()
             ))),
-            outcome = work => {
-                outcome.map_err(|error| store_error(attempt, &self.table, &self.source, error))
-            }
         }
     }
 }

@@ -7,7 +7,7 @@ use async_nats::{
 };
 use bytes::Bytes;
 use futures::future::{Either, select};
-use tenure::store::{Slot, Taken};
+use tenure::store::{self, Slot, Taken};
 use tokio::sync::watch;
 
 use crate::{
@@ -210,11 +210,7 @@ pub(crate) async fn within<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, NatsError>>,
 ) -> Result<T, NatsError> {
-    tokio::select! {
-        biased;
-        () = tokio::time::sleep(limit) => Err(NatsError::NoReply(limit)),
-        outcome = work => outcome,
-    }
+    store::within(limit, work).await.unwrap_or(Err(NatsError::NoReply(limit)))
 }
 
 /// One session's way to the server.

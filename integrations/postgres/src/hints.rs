@@ -15,7 +15,10 @@ use sqlx::{
     postgres::{PgConnectOptions, PgListener, PgPoolOptions},
     raw_sql,
 };
-use tenure::{ElectionName, store::Hints};
+use tenure::{
+    ElectionName,
+    store::{Hints, within},
+};
 use tokio::{runtime::Handle, select, time::sleep};
 use tracing::{debug, warn};
 
@@ -152,10 +155,9 @@ async fn check(listening: &mut PgListener) -> Result<(), String> {
 }
 
 async fn in_time<T>(work: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, String> {
-    select! {
-        biased;
-        () = sleep(LIMIT) => Err(format!("no answer within {LIMIT:?}")),
-        outcome = work => outcome.map_err(|error| error.to_string()),
+    match within(LIMIT, work).await {
+        Some(outcome) => outcome.map_err(|error| error.to_string()),
+        None => Err(format!("no answer within {LIMIT:?}")),
     }
 }
 

@@ -7,8 +7,10 @@ use sqlx::{
     pool::PoolConnection,
     postgres::{PgConnectOptions, PgRow},
 };
-use tenure::{Clock, Instant, store::Slot};
-use tokio::time::sleep;
+use tenure::{
+    Clock, Instant,
+    store::{Slot, within},
+};
 
 use crate::{error::is_disconnect, jitter::shortened};
 
@@ -123,11 +125,7 @@ impl OwnConnection {
             Some(young) if now < young.old_at => return Ok(young),
             Some(old) => old,
         };
-        let fresh = tokio::select! {
-            fresh = Self::fresh(options, max_age) => fresh.ok(),
-            () = sleep(patience) => None,
-        };
-        if let Some(fresh) = fresh {
+        if let Some(Ok(fresh)) = within(patience, Self::fresh(options, max_age)).await {
             let _ = old.connection.close().await;
             return Ok(fresh);
         }

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use sqlx::{PgPool, postgres::PgConnectOptions};
 use tenure::{
     ElectionName, Lease, StoreError,
-    store::{Capabilities, Hold, Store},
+    store::{Capabilities, Hold, Store, within},
 };
 
 use crate::{
@@ -230,15 +230,14 @@ impl PostgresStore {
             link.close().await;
             outcome
         };
-        tokio::select! {
-            biased;
-            () = tokio::time::sleep(ADMINISTRATION_LIMIT) => Err(StoreError::transient(format!(
+        match within(ADMINISTRATION_LIMIT, work).await {
+            Some(outcome) => {
+                outcome.map_err(|error| store_error(attempt, &self.table, &self.source, error))
+            }
+            None => Err(StoreError::transient(format!(
                 "could not {attempt}: no answer from {} within {ADMINISTRATION_LIMIT:?}",
                 self.source.server()
             ))),
-            outcome = work => {
-                outcome.map_err(|error| store_error(attempt, &self.table, &self.source, error))
-            }
         }
     }
 }

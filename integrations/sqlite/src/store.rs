@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use sqlx::{Row, SqliteConnection, SqlitePool, sqlite::SqliteRow};
 use tenure::{
     ElectionName, Lease, StoreError, Term,
-    store::{Capabilities, Hold, HoldError, Store},
+    store::{Capabilities, Hold, HoldError, Store, within},
 };
 
 use crate::{
@@ -237,14 +237,13 @@ impl SqliteStore {
             link.close().await;
             outcome
         };
-        tokio::select! {
-            biased;
-            () = tokio::time::sleep(ADMINISTRATION_LIMIT) => Err(StoreError::transient(format!(
-                "could not {attempt}: no answer within {ADMINISTRATION_LIMIT:?}"
-            ))),
-            outcome = work => {
+        match within(ADMINISTRATION_LIMIT, work).await {
+            Some(outcome) => {
                 outcome.map_err(|error| store_error(attempt, &self.table, &self.source, error))
             }
+            None => Err(StoreError::transient(format!(
+                "could not {attempt}: no answer within {ADMINISTRATION_LIMIT:?}"
+            ))),
         }
     }
 }

@@ -63,10 +63,21 @@ pub(crate) fn print_failure(
     print_script(&shrunk);
     print_timeline(&play(&shrunk, watched, true));
     println!("\nVIOLATED: {}", violation.property);
+    let replay = command(campaign, schedule, seed, watched);
+    let file = format!("{}-{schedule}.svg", campaign.name);
+    println!("replay with: {replay}\ndraw with: {replay} --draw {file}");
+}
+
+/// What plays this schedule again, and watches the same.
+fn command(campaign: &Campaign, schedule: u64, seed: u64, watched: Properties) -> String {
     let name = campaign.name;
-    let replay =
+    let mut command =
         format!("cargo xtask simulate --campaign {name} --schedule {schedule} --seed {seed}");
-    println!("replay with: {replay}\ndraw with: {replay} --draw {name}-{schedule}.svg");
+    for property in watched.left_out() {
+        command.push_str(" --without ");
+        command.push_str(property.name());
+    }
+    command
 }
 
 /// Plays one schedule as it is, and shows everything; draws it into this file.
@@ -138,5 +149,23 @@ fn print_timeline(run: &Run) {
     }
     if let Some(violation) = &run.violation {
         println!("{violation}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_world::Property;
+
+    use super::*;
+    use crate::campaigns::CAMPAIGNS;
+
+    #[test]
+    fn a_schedule_is_played_again_as_it_was_watched() {
+        let of = |watched| command(&CAMPAIGNS[0], 7, 3, watched);
+        let all = of(Properties::ALL);
+        let name = CAMPAIGNS[0].name;
+        assert_eq!(all, format!("cargo xtask simulate --campaign {name} --schedule 7 --seed 3"));
+        let some = Properties::ALL.without(Property::OneLeader).without(Property::GivenBack);
+        assert_eq!(of(some), format!("{all} --without one-leader --without given-back"));
     }
 }

@@ -180,3 +180,39 @@ fn read_stat(file: &Path) -> Option<(String, Pid)> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     Some((fields.next()?.to_owned(), Pid::from_raw(fields.next()?.parse().ok()?)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server with a child that has much memory to give back when it is killed, which takes a while.
+    const LARGE: &str = "{ head -c 300000000 /dev/zero; exec sleep 1000; } | tail -c 300000000";
+    /// So much it has in the end, in pages.
+    const PAGES: u64 = 300_000_000 / 4096;
+
+    fn resident(pid: Pid) -> Option<u64> {
+        let statm = fs::read_to_string(format!("/proc/{}/statm", pid.as_raw_nonzero())).ok()?;
+        statm.split_whitespace().nth(1)?.parse().ok()
+    }
+
+    #[test]
+    fn a_server_that_is_killed_is_gone_with_all_its_children() {
+        let account = Account::unprivileged().unwrap();
+        let shell = Path::new("/bin/sh");
+        let log = Path::new("/dev/null");
+        // Two commands, so that the shell does not become the first.
+        let script = format!("{LARGE}; true");
+        let mut server = Supervisor::start(account, shell, ["-c", &script], log).unwrap();
+        let large = loop {
+            let children = server.children();
+            let large = children.into_iter().find(|&child| resident(child) >= Some(PAGES));
+            match large {
+                Some(large) => break large,
+                None => thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        assert!(is_there(large));
+        server.end(Signal::KILL).unwrap();
+        assert!(!is_there(large), "a child is left of a server that was killed");
+    }
+}

@@ -106,6 +106,11 @@ impl Properties {
         Self(self.0 & !(1 << property as u32))
     }
 
+    /// Those that are not watched.
+    pub fn left_out(self) -> impl Iterator<Item = Property> {
+        Property::ALL.iter().copied().filter(move |property| !self.contains(*property))
+    }
+
     pub(super) const fn contains(self, property: Property) -> bool {
         self.0 & (1 << property as u32) != 0
     }

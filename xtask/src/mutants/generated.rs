@@ -1,0 +1,148 @@
+//! Changes that cargo-mutants makes up, in the two folders that everything else rests on. Those that no test notices must be
+//! explained in `tests/README.md`.
+
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
+
+use crate::{Failure, cargo, steps::Steps, tools::Tool};
+
+/// Another version makes up others.
+const CARGO_MUTANTS: Tool = Tool { name: "cargo-mutants", version: "27.1.0" };
+
+/// In seconds, how long the tests may take at the least: a few are enough for all of them, but not on a machine that has much
+/// to do.
+const PATIENCE: &str = "30";
+
+const FILE: &str = "tests/README.md";
+const BEGINS: &str = "<!-- changes that no test notices -->\n";
+const ENDS: &str = "<!-- end of changes that no test notices -->\n";
+
+/// What cargo-mutants says with its exit status when it has tried all: every change is noticed, some are not, or with some the
+/// tests came to no end.
+const HAS_TRIED_ALL: [i32; 3] = [0, 2, 3];
+
+/// Makes each change in a copy of the workspace, runs the unit tests of the library, and fails unless those that survive are
+/// the ones that the document explains.
+pub(super) fn try_all(steps: &mut Steps) -> Result<(), Failure> {
+    let target = cargo::target_directory()?;
+    steps.step(CARGO_MUTANTS.name, || CARGO_MUTANTS.ensure_installed(&target))?;
+    steps.step("changes that a program makes up", || {
+        let status = changes(&target)
+            .status()
+            .map_err(|error| Failure::new(format!("cargo-mutants cannot be started: {error}")))?;
+        if !status.code().is_some_and(|code| HAS_TRIED_ALL.contains(&code)) {
+            return Err(Failure::new(format!("cargo-mutants failed: {status}")));
+        }
+        let found = survivors(&target.join("mutants.out"))?;
+        judge(&found, &explained(&read(&cargo::root().join(FILE))?)?)
+    })
+}
+
+fn changes(target: &Path) -> Command {
+    let mut program = CARGO_MUTANTS.command(target);
+    program
+        .args(["mutants", "--package", "tenure", "--all-features", "--cargo-arg=--lib"])
+        .args(["--file", "src/protocol/**", "--file", "src/term/**"])
+        // Only loom compiles them.
+        .args(["--exclude", "**/interleavings.rs"])
+        .args(["--minimum-test-timeout", PATIENCE, "--no-times", "--output"])
+        .arg(target)
+        // They fail all the time, and nobody wants to know for which values.
+        .env("PROPTEST_MAX_SHRINK_ITERS", "0")
+        .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true")
+        // Half of the time goes into linking.
+        .env("CARGO_PROFILE_DEV_DEBUG", "none");
+    program
+}
+
+/// What no test has failed for: it passed, or came to no end, which tells nobody what is wrong.
+fn survivors(reports: &Path) -> Result<BTreeSet<String>, Failure> {
+    let mut found = BTreeSet::new();
+    for report in ["missed.txt", "timeout.txt"] {
+        found.extend(read(&reports.join(report))?.lines().map(change));
+    }
+    Ok(found)
+}
+
+/// `FILE:LINE:COLUMN: WHAT`, without the place in the file, which every other change moves, as it stands in the document.
+fn change(line: &str) -> String {
+    let mut parts = line.splitn(4, ':');
+    let file = parts.next().unwrap_or_default();
+    let what = parts.nth(2).unwrap_or(line).trim().replace('|', "\\|");
+    format!("`{file}`: `{what}`")
+}
+
+/// The first column of the table.
+fn explained(document: &str) -> Result<BTreeSet<String>, Failure> {
+    let (_, rest) = document
+        .split_once(BEGINS)
+        .ok_or_else(|| Failure::new(format!("{FILE} has no line {BEGINS}")))?;
+    let (table, _) =
+        rest.split_once(ENDS).ok_or_else(|| Failure::new(format!("{FILE} has no line {ENDS}")))?;
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
+    Ok(rows
+        .filter_map(|row| row.split_once(" | "))
+        .map(|(change, _)| format!("`{change}"))
+        .collect())
+}
+
+fn judge(found: &BTreeSet<String>, explained: &BTreeSet<String>) -> Result<(), Failure> {
+    let list = |title: &str, changes: Vec<&String>| {
+        let lines: String = changes.iter().map(|change| format!("\n  {change}")).collect();
+        if lines.is_empty() { lines } else { format!("{title}:{lines}\n") }
+    };
+    let new = list("no test notices", found.difference(explained).collect());
+    let gone = list(
+        "some test notices, and the document says none does",
+        explained.difference(found).collect(),
+    );
+    if new.is_empty() && gone.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(format!("what {FILE} explains is not what was found\n{new}{gone}")))
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path)
+        .map_err(|error| Failure::new(format!("{} cannot be read: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(changes: &[&str]) -> BTreeSet<String> {
+        changes.iter().copied().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_change_is_known_by_its_file_and_by_what_it_does() {
+        let line = "src/term/cell.rs:12:34: replace && with || in Cell::expire";
+        assert_eq!(change(line), r"`src/term/cell.rs`: `replace && with \|\| in Cell::expire`");
+        let line = "src/term/mod.rs:1:2: replace <impl fmt::Debug for Term>::fmt -> fmt::Result with Ok(())";
+        assert!(
+            change(line)
+                .ends_with("`replace <impl fmt::Debug for Term>::fmt -> fmt::Result with Ok(())`")
+        );
+    }
+
+    #[test]
+    fn the_document_explains_what_survived_and_nothing_else() {
+        let table = "| change | why |\n|---|---|\n| `a.rs`: `x \\|\\| y` | equivalent |\n";
+        let explained = explained(&format!("text\n{BEGINS}{table}{ENDS}")).unwrap();
+        assert_eq!(explained, set(&[r"`a.rs`: `x \|\| y`"]));
+        judge(&explained, &explained).unwrap();
+        let new = judge(&set(&[r"`a.rs`: `x \|\| y`", "`b.rs`: `z`"]), &explained).unwrap_err();
+        assert!(new.0.contains("no test notices:\n  `b.rs`: `z`"), "{new:?}");
+        let gone = judge(&set(&[]), &explained).unwrap_err();
+        assert!(gone.0.contains("some test notices"), "{gone:?}");
+    }
+
+    #[test]
+    fn the_document_has_the_table() {
+        let explained = explained(&read(&cargo::root().join(FILE)).unwrap()).unwrap();
+        for change in explained {
+            let file = change.trim_start_matches('`').split('`').next().unwrap_or_default();
+            assert!(cargo::root().join(file).is_file(), "{change}");
+        }
+    }
+}
