@@ -1,16 +1,25 @@
-//! Changes that cargo-mutants makes up, in the two folders that everything else rests on. Those that no test notices must be
-//! explained in `tests/README.md`.
+//! Changes that cargo-mutants makes up, in the two folders that everything else rests on. Those that none of their own tests
+//! notices must be explained in `tests/README.md`.
 
-use std::{collections::BTreeSet, fs, path::Path, process::Command};
+use std::{
+    collections::BTreeSet,
+    fmt, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde::Deserialize;
 
 use crate::{Failure, cargo, steps::Steps, tools::Tool};
 
 /// Another version makes up others.
 const CARGO_MUTANTS: Tool = Tool { name: "cargo-mutants", version: "27.1.0" };
 
-/// In seconds, how long the tests may take at the least: a few are enough for all of them, but not on a machine that has much
-/// to do.
-const PATIENCE: &str = "30";
+/// The folders below `src`. Of the tests only their own ones are run: what is shown of them is shown there.
+const FOLDERS: [&str; 2] = ["protocol", "term"];
+
+/// In seconds, how long these tests may take: a few are enough for all of them, but not on a machine that has much to do.
+const PATIENCE: &str = "40";
 
 const FILE: &str = "tests/README.md";
 const BEGINS: &str = "<!-- changes that no test notices -->\n";
@@ -20,45 +29,96 @@ const ENDS: &str = "<!-- end of changes that no test notices -->\n";
 /// tests came to no end.
 const HAS_TRIED_ALL: [i32; 3] = [0, 2, 3];
 
-/// Makes each change in a copy of the workspace, runs the unit tests of the library, and fails unless those that survive are
-/// the ones that the document explains.
+/// Makes each change in a copy of the workspace, runs the tests of its folder, and fails unless those that survive are the
+/// ones that the document explains.
 pub(super) fn try_all(steps: &mut Steps) -> Result<(), Failure> {
     let target = cargo::target_directory()?;
     steps.step(CARGO_MUTANTS.name, || CARGO_MUTANTS.ensure_installed(&target))?;
-    steps.step("changes that a program makes up", || {
-        let status = changes(&target)
-            .status()
-            .map_err(|error| Failure::new(format!("cargo-mutants cannot be started: {error}")))?;
-        if !status.code().is_some_and(|code| HAS_TRIED_ALL.contains(&code)) {
-            return Err(Failure::new(format!("cargo-mutants failed: {status}")));
-        }
-        let found = survivors(&target.join("mutants.out"))?;
-        judge(&found, &explained(&read(&cargo::root().join(FILE))?)?)
-    })
+    let mut found = BTreeSet::new();
+    for folder in FOLDERS {
+        let reports = target.join("mutants").join(folder);
+        steps.step(&format!("changes in {folder}"), || {
+            fs::create_dir_all(&reports).map_err(|error| cannot("be made", &reports, &error))?;
+            let status = changes(folder, &target, &reports).status().map_err(|error| {
+                Failure::new(format!("{} cannot be started: {error}", CARGO_MUTANTS.name))
+            })?;
+            if !status.code().is_some_and(|code| HAS_TRIED_ALL.contains(&code)) {
+                return Err(Failure::new(format!("{} failed: {status}", CARGO_MUTANTS.name)));
+            }
+            let reports = reports.join("mutants.out");
+            let report = Report::read(&reports.join("outcomes.json"))?;
+            found.extend(survivors(report, |log| read(&reports.join(log)))?);
+            Ok(())
+        })?;
+    }
+    judge(&found, &explained(&read(&cargo::root().join(FILE))?)?)
 }
 
-fn changes(target: &Path) -> Command {
+fn changes(folder: &str, target: &Path, reports: &Path) -> Command {
     let mut program = CARGO_MUTANTS.command(target);
     program
         .args(["mutants", "--package", "tenure", "--all-features", "--cargo-arg=--lib"])
-        .args(["--file", "src/protocol/**", "--file", "src/term/**"])
+        .args(["--file", &format!("src/{folder}/**")])
         // Only loom compiles them.
         .args(["--exclude", "**/interleavings.rs"])
-        .args(["--minimum-test-timeout", PATIENCE, "--no-times", "--output"])
-        .arg(target)
+        .args(["--timeout", PATIENCE, "--no-times", "--output"])
+        .arg(reports)
+        .args(["--", &format!("{folder}::")])
         // They fail all the time, and nobody wants to know for which values.
         .env("PROPTEST_MAX_SHRINK_ITERS", "0")
         .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true")
-        // Half of the time goes into linking.
+        // Half of the time would go into it.
         .env("CARGO_PROFILE_DEV_DEBUG", "none");
     program
 }
 
-/// What no test has failed for: it passed, or came to no end, which tells nobody what is wrong.
-fn survivors(reports: &Path) -> Result<BTreeSet<String>, Failure> {
+/// What cargo-mutants writes, as far as it matters here.
+#[derive(Debug, Deserialize)]
+struct Report {
+    outcomes: Vec<Outcome>,
+}
+
+impl Report {
+    fn read(file: &Path) -> Result<Self, Failure> {
+        let text = read(file)?;
+        serde_json::from_str(&text).map_err(|error| cannot("be understood", file, &error))
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Outcome {
+    scenario: Scenario,
+    summary: String,
+    /// Below the directory of the report.
+    log_path: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+enum Scenario {
+    /// No change.
+    Baseline,
+    Mutant {
+        name: String,
+    },
+}
+
+/// The changes that no test has failed for.
+fn survivors(
+    report: Report,
+    log: impl Fn(&Path) -> Result<String, Failure>,
+) -> Result<BTreeSet<String>, Failure> {
     let mut found = BTreeSet::new();
-    for report in ["missed.txt", "timeout.txt"] {
-        found.extend(read(&reports.join(report))?.lines().map(change));
+    for Outcome { scenario, summary, log_path } in report.outcomes {
+        let Scenario::Mutant { name } = scenario else { continue };
+        let survives = match summary.as_str() {
+            "MissedMutant" => true,
+            // Another test has failed, or nobody knows what is wrong.
+            "Timeout" => !log(&log_path)?.contains("... FAILED\n"),
+            _ => false,
+        };
+        if survives {
+            found.insert(change(&name));
+        }
     }
     Ok(found)
 }
@@ -102,8 +162,11 @@ fn judge(found: &BTreeSet<String>, explained: &BTreeSet<String>) -> Result<(), F
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path)
-        .map_err(|error| Failure::new(format!("{} cannot be read: {error}", path.display())))
+    fs::read_to_string(path).map_err(|error| cannot("be read", path, &error))
+}
+
+fn cannot(what: &str, path: &Path, error: &impl fmt::Display) -> Failure {
+    Failure::new(format!("{} cannot {what}: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -123,6 +186,29 @@ mod tests {
             change(line)
                 .ends_with("`replace <impl fmt::Debug for Term>::fmt -> fmt::Result with Ok(())`")
         );
+    }
+
+    #[test]
+    fn a_change_survives_if_no_test_has_failed_for_it() {
+        let mutant = |name: &str, summary: &str, log_path: &str| {
+            let name = format!("a.rs:1:2: {name}");
+            serde_json::json!({"scenario": {"Mutant": {"name": name}}, "summary": summary, "log_path": log_path})
+        };
+        let outcomes = [
+            serde_json::json!({"scenario": "Baseline", "summary": "Success", "log_path": "baseline"}),
+            mutant("caught", "CaughtMutant", "noticed"),
+            mutant("unviable", "Unviable", "unclear"),
+            mutant("missed", "MissedMutant", "unclear"),
+            mutant("noticed", "Timeout", "noticed"),
+            mutant("endless", "Timeout", "unclear"),
+        ];
+        let report = serde_json::from_value(serde_json::json!({"outcomes": outcomes})).unwrap();
+        let log = |path: &Path| {
+            let outcome = if path == Path::new("noticed") { "FAILED" } else { "ok" };
+            Ok(format!("test one ... {outcome}\ntest other has been running\n"))
+        };
+        let found = survivors(report, log).unwrap();
+        assert_eq!(found, set(&["`a.rs`: `endless`", "`a.rs`: `missed`"]));
     }
 
     #[test]
