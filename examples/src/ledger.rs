@@ -37,7 +37,7 @@ const CREATE: &str = "
 
 /// The server does not wait for a replica that hangs in the middle: from the first statement on, even before the hold, which
 /// would see to that as well.
-const BEGIN: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '1s'";
+const BEGIN: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '2s'";
 
 /// Where jobs are written.
 #[derive(Args, Clone, Debug)]

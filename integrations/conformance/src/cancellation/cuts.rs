@@ -37,19 +37,24 @@ impl Cut {
     }
 }
 
+/// How often in a row a call must be done before it can be dropped, with more polls each time, until later places are taken
+/// for none: on a busy machine answers are sometimes here before anybody asks for them.
+const DONE_IN_A_ROW: usize = 3;
+
 /// How often which call was dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Cuts(BTreeMap<String, usize>);
 
 impl Cuts {
-    /// Has `attempt` apply every cut to the call of this name, until the call is done before it can be dropped: it says
-    /// whether that was so.
+    /// Has `attempt` apply every cut to the call of this name, until the call is done before it can be dropped, again and
+    /// again: it says whether that was so.
     pub(crate) async fn everywhere(
         &mut self,
         call: impl Into<String>,
         mut attempt: impl AsyncFnMut(Cut) -> bool,
     ) {
         let count = self.0.entry(call.into()).or_default();
+        let mut done_in_a_row = 0;
         for polls in 0..MOST_POLLS {
             let mut is_done = true;
             for is_woken in [false, true] {
@@ -60,18 +65,23 @@ impl Cuts {
                 *count += usize::from(!done);
                 is_done &= done;
             }
-            if is_done {
+            done_in_a_row = if is_done { done_in_a_row + 1 } else { 0 };
+            if done_in_a_row == DONE_IN_A_ROW {
                 return;
             }
         }
         panic!("a call is not done after {MOST_POLLS} polls");
     }
 
-    /// Says how often, and insists that this was often enough.
+    /// Says how often, and insists that this was often enough: so often on average, and each at least once. How often one of
+    /// them is, depends on what the machine does besides.
     pub(crate) fn report(&self, at_least: usize) {
         println!("dropped before they were done: {self}");
-        let too_few = self.0.iter().find(|(_, count)| **count < at_least);
-        assert!(too_few.is_none(), "fewer than {at_least} places to drop a call in: {self}");
+        let total: usize = self.0.values().sum();
+        assert!(
+            self.0.values().all(|count| *count > 0) && total >= at_least * self.0.len(),
+            "fewer than {at_least} places to drop a call in: {self}"
+        );
     }
 }
 

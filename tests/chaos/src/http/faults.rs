@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use tenure_testbed::{Conditions, Direction, Proxy};
-use tenure_tests::Stamp;
+use tenure_tests::{Stamp, wait_until};
 
-use super::deployment::Deployment;
+use super::{deployment::Deployment, ledger};
 use crate::{ground::ELECTION, kind::Need, scenarios::LONGER_THAN_A_TERM, stage::Stage};
 
 pub(super) fn leader_killed(service: &mut Deployment<'_>) {
@@ -72,29 +72,30 @@ fn loses_its_leader(service: &mut Deployment<'_>, what: &str, breaks: fn(&Proxy)
     service.expect_terms(2);
 }
 
-/// On a slow path some commit is under way at most moments. When it arrives, somebody else has written already.
+/// The leader has written, and its commit is under way when the path breaks. When it arrives, somebody else has written
+/// already, if that is possible: the server still has the transaction, which nobody has ended.
 pub(super) fn late_commits(service: &mut Deployment<'_>) {
-    const DELAY: Duration = Duration::from_millis(50);
-    /// Between two jobs on one connection: what the pool asks before and after, and the transaction itself.
-    const JOB: Duration = DELAY.saturating_mul(7);
-    service.stage.allow(JOB + service.stage.timing().worst_case_with(DELAY).fail_over);
+    /// As sqlx tells it to the server.
+    const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
+    // A term is over before the server gives up the transaction of a ledger.
+    let lease = ledger::PATIENCE / 2;
+    service.stage.settings().lease = lease;
+    // And the transaction that holds the term is over after as much, which its successor waits for.
+    service.stage.allow(lease + service.stage.timing().worst_case().fail_over);
     let mut leader = service.start(3);
     for _ in 0..2 {
-        let slow = Conditions::default().delay(DELAY);
-        let late =
-            |conditions: Conditions| move |path: &Proxy| path.set(Direction::ToServer, conditions);
-        service.paths(leader.replica).iter().for_each(late(slow));
-        service.stage.wait(Duration::from_millis(700));
-        let fault = service.stage.begin("requests held back", Some(leader.replica));
-        service.paths(leader.replica).iter().for_each(late(slow.held_back()));
+        // It listens on another one, if there is a pooler.
+        let path = &service.paths(leader.replica)[0];
+        path.set(Direction::ToServer, Conditions::default().held_back_from(COMMIT));
+        wait_until("a commit is under way", || path.holds_back(Direction::ToServer));
+        let fault = service.stage.begin("commit held back", Some(leader.replica));
         let next = service.next_after(leader);
-        service.stage.wait(Duration::from_millis(300));
-        service.paths(leader.replica).iter().for_each(Proxy::heal);
+        service.paths(leader.replica)[0].heal();
         let healed = service.stage.end(fault);
         service.recovers(healed);
+        service.stage.wait(Duration::from_secs(1));
         leader = next;
     }
-    service.expect_terms(3);
 }
 
 pub(super) fn terminated(service: &mut Deployment<'_>) {

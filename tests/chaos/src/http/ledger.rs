@@ -2,24 +2,27 @@
 
 use std::time::Duration;
 
+use tenure::store::within;
 use tenure_postgres::sqlx::{self, Connection, PgConnection, query_as};
-use tokio::{runtime::Builder, time};
+use tokio::runtime::Builder;
 
 use super::judge::{Author, Record};
 
+/// How long the server waits for a transaction of the ledger in which nothing happens, unless it holds a term of a shorter
+/// lease: so it says itself.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long it is read. After a scenario that broke off the server may still be frozen.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// The ledger of the examples in this database, in the order of its numbers.
 pub(crate) fn read(url: &str) -> Result<Vec<Record>, String> {
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
-    runtime.block_on(async {
-        tokio::select! {
-            records = records(url) => records.map_err(|error| format!("the ledger cannot be read: {error}")),
-            // After a scenario that broke off the server may still be frozen.
-            () = time::sleep(LIMIT) => Err(format!("the ledger was not read within {LIMIT:?}")),
-        }
-    })
+    match runtime.block_on(async { within(LIMIT, records(url)).await }) {
+        Some(records) => records.map_err(|error| format!("the ledger cannot be read: {error}")),
+        None => Err(format!("the ledger was not read within {LIMIT:?}")),
+    }
 }
 
 async fn records(url: &str) -> Result<Vec<Record>, sqlx::Error> {

@@ -23,6 +23,7 @@ pub struct Conditions {
     jitter: Duration,
     bandwidth: Option<u32>,
     held_back: bool,
+    held_back_from: Option<&'static [u8]>,
 }
 
 impl Conditions {
@@ -51,8 +52,20 @@ impl Conditions {
         self
     }
 
+    /// The same from the first piece on in which these bytes are, on whichever connection.
+    pub const fn held_back_from(mut self, bytes: &'static [u8]) -> Self {
+        self.held_back_from = Some(bytes);
+        self
+    }
+
     pub(super) const fn are_held_back(self) -> bool {
         self.held_back
+    }
+
+    /// Whether they are held back from this piece on.
+    pub(super) fn wait_for(self, piece: &[u8]) -> bool {
+        self.held_back_from
+            .is_some_and(|bytes| piece.windows(bytes.len()).any(|window| window == bytes))
     }
 
     /// How many of these bytes travel together.

@@ -64,6 +64,12 @@ impl Proxy {
         self.path.set(&[Direction::ToServer, Direction::ToClient], conditions);
     }
 
+    /// Whether nothing arrives at present in this direction.
+    #[must_use]
+    pub fn holds_back(&self, direction: Direction) -> bool {
+        self.path.holds_back(direction)
+    }
+
     /// Lets nothing through any more, without telling anybody. What is under way arrives after [`heal`](Self::heal), as
     /// TCP would have it.
     pub fn black_hole(&self) {

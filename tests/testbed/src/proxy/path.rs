@@ -98,10 +98,7 @@ impl NetworkPath {
         self.change(|inner| {
             inner.admits = Admits::Everybody;
             for direction in directions {
-                match direction {
-                    Direction::ToServer => inner.to_server = conditions,
-                    Direction::ToClient => inner.to_client = conditions,
-                }
+                *inner.conditions_mut(*direction) = conditions;
             }
         });
     }
@@ -248,6 +245,20 @@ impl NetworkPath {
         })
     }
 
+    /// This piece is next: from here on everything may be held back.
+    pub(super) fn comes(&self, direction: Direction, piece: &[u8]) {
+        if self.lock().conditions(direction).wait_for(piece) {
+            self.change(|inner| {
+                let conditions = inner.conditions_mut(direction);
+                *conditions = conditions.held_back();
+            });
+        }
+    }
+
+    pub(super) fn holds_back(&self, direction: Direction) -> bool {
+        self.lock().conditions(direction).are_held_back()
+    }
+
     pub(super) fn fate(&self, id: u64) -> Fate {
         self.lock().fate(id)
     }
@@ -287,6 +298,13 @@ impl Inner {
         match direction {
             Direction::ToServer => self.to_server,
             Direction::ToClient => self.to_client,
+        }
+    }
+
+    fn conditions_mut(&mut self, direction: Direction) -> &mut Conditions {
+        match direction {
+            Direction::ToServer => &mut self.to_server,
+            Direction::ToClient => &mut self.to_client,
         }
     }
 

@@ -106,6 +106,7 @@ impl Half<'_> {
             What::Bytes(bytes) => std::mem::take(bytes),
             What::End | What::Reset => Vec::new(),
         };
+        self.path.comes(self.direction, &bytes);
         let mut left = &bytes[..];
         loop {
             match self.path.passage(self.id, self.direction, piece, left.len()) {

@@ -257,6 +257,26 @@ fn what_is_held_back_ends_with_its_connection_as_well() {
 }
 
 #[test]
+fn a_path_can_hold_back_from_certain_bytes_on() {
+    let (proxy, listener, mut client, mut server) = connected();
+    let (mut other, mut others) = connect(&proxy, &listener);
+    proxy.set(Direction::ToServer, Conditions::default().held_back_from(b"COMMIT"));
+    say(&mut client, &mut server, b"COMMENT");
+    assert!(!proxy.holds_back(Direction::ToServer));
+    client.write_all(b"and COMMIT").unwrap();
+    assert_silent(&mut server);
+    assert!(proxy.holds_back(Direction::ToServer) && !proxy.holds_back(Direction::ToClient));
+    say(&mut server, &mut client, b"replies arrive");
+    other.write_all(b"what others say does not").unwrap();
+    assert_silent(&mut others);
+
+    proxy.heal();
+    server.read_exact(&mut [0; 10]).unwrap();
+    others.read_exact(&mut [0; 24]).unwrap();
+    say(&mut client, &mut server, b"COMMIT");
+}
+
+#[test]
 fn one_direction_can_end_while_the_other_goes_on() {
     let (_proxy, _listener, mut client, mut server) = connected();
     client.shutdown(std::net::Shutdown::Write).unwrap();
