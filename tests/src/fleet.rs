@@ -8,13 +8,12 @@ use std::{
     },
 };
 
-use crate::{Entry, Event, Participant, Settings, Stamp, Timeline, oracle};
+use crate::{Entry, Event, Participant, Settings, Stamp, Timeline, oracle, participant::Runner};
 
 /// Participants in one election, and what they have said.
 #[derive(Debug)]
 pub struct Fleet {
-    /// Of the processes; without it participants run on threads.
-    program: Option<PathBuf>,
+    runner: Runner,
     /// What participants are started with, unless they join with something else.
     pub settings: Settings,
     timeline: Arc<Timeline>,
@@ -43,17 +42,26 @@ impl Fleet {
     /// cargo has put it.
     #[must_use]
     pub fn new(program: impl Into<PathBuf>, settings: Settings) -> Self {
-        Self::of(Some(program.into()), settings)
+        Self::of(Runner::Program(program.into()), settings)
     }
 
     /// The same, of participants on threads of this process.
     #[must_use]
     pub fn in_process(settings: Settings) -> Self {
-        Self::of(None, settings)
+        Self::of(Runner::Threads, settings)
     }
 
-    fn of(program: Option<PathBuf>, settings: Settings) -> Self {
-        Self { program, settings, timeline: Arc::default(), started: AtomicUsize::new(0) }
+    /// The same, of processes of this example, which serves HTTP. They can be told to shut down and nothing else, and say
+    /// of themselves what can be seen from outside: that they take part, [`Elected`](Event::Elected),
+    /// [`Live`](Event::Live) by what they have answered, [`Ended`](Event::Ended), [`Failed`](Event::Failed) but not whether
+    /// somebody must do something about it, [`Recovered`](Event::Recovered), and that they have stopped.
+    #[must_use]
+    pub fn of_examples(program: impl Into<PathBuf>, settings: Settings) -> Self {
+        Self::of(Runner::Example(program.into()), settings)
+    }
+
+    fn of(runner: Runner, settings: Settings) -> Self {
+        Self { runner, settings, timeline: Arc::default(), started: AtomicUsize::new(0) }
     }
 
     /// Starts a participant, and waits until it takes part.
@@ -73,11 +81,8 @@ impl Fleet {
     pub fn join_with(&self, settings: &Settings) -> Participant {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let timeline = self.timeline.clone();
-        let participant = match &self.program {
-            Some(program) => Participant::start(program, settings, number, timeline),
-            None => Participant::start_here(settings, number, timeline),
-        }
-        .expect("a participant can be started");
+        let participant = Participant::start(&self.runner, settings, number, timeline)
+            .expect("a participant can be started");
         participant.says("it takes part", |event| matches!(event, Event::Joined { .. }));
         participant
     }

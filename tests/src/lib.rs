@@ -1,7 +1,7 @@
 //! Tests of tenure across its crates, and across processes.
 //!
 //! A test starts a [`Fleet`] of *participants*, each with one candidate in it, that share nothing but a database:
-//! processes, or threads of the test's own. They say what they do on their standard output, in [events](Event) that carry readings of one clock, which
+//! processes, threads of the test's own, or processes of an [`Example`]. They say what they do on their standard output, in [events](Event) that carry readings of one clock, which
 //! all processes of a machine share; and they do what they are [told](Command) on their standard input. The test kills
 //! them, freezes them, or takes their database away, waits for what must happen, and has the [`oracle`] judge everything
 //! that was said.
@@ -11,9 +11,11 @@
 
 mod candidate;
 mod event;
+mod example;
 mod fleet;
 pub mod oracle;
 mod participant;
+mod process;
 mod settings;
 mod stamp;
 mod timeline;
@@ -21,8 +23,10 @@ mod timeline;
 pub use self::{
     candidate::{Reporter, run as run_candidate},
     event::{Answer, Call, Command, Event, Message, Refusal},
+    example::{Client, Example, client},
     fleet::{Fleet, Seen},
     participant::Participant,
+    process::Process,
     settings::{Settings, connect},
     stamp::Stamp,
     timeline::{Entry, LIMIT, Timeline, wait_until},

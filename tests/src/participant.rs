@@ -3,17 +3,27 @@
 use std::{
     io::{self, BufRead, BufReader, Write},
     os::unix::process::CommandExt,
-    path::Path,
-    process::{self, Child, ExitStatus, Stdio},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    path::{Path, PathBuf},
+    process::{self, ChildStdin, ExitStatus, Stdio},
+    sync::{Arc, Mutex, PoisonError, mpsc},
     thread::{self, JoinHandle},
 };
 
-use rustix::process::{Pid, Signal, kill_process};
-
 use crate::{
-    Command, Entry, Event, Reporter, Settings, Stamp, Timeline, run_candidate, wait_until,
+    Command, Entry, Event, Example, Message, Process, Reporter, Settings, Stamp, Timeline,
+    example::watch, run_candidate,
 };
+
+/// What runs participants.
+#[derive(Clone, Debug)]
+pub(crate) enum Runner {
+    /// Processes of this program, which says what it does.
+    Program(PathBuf),
+    /// Threads of the test's own process.
+    Threads,
+    /// Processes of this program, which is asked over HTTP.
+    Example(PathBuf),
+}
 
 /// One candidate. Dropping it ends it.
 #[derive(Debug)]
@@ -25,16 +35,17 @@ pub struct Participant {
 
 #[derive(Debug)]
 enum Body {
-    Process(Process),
+    Program(Program),
     Threads(Threads),
+    Example(Asked),
 }
 
 /// A process with one candidate in it. Dropping it kills the process; and when the test's own process is killed, the
 /// participant notices that its standard input has closed, and ends.
 #[derive(Debug)]
-struct Process {
-    child: Mutex<Child>,
-    pid: Pid,
+struct Program {
+    process: Process,
+    stdin: Mutex<ChildStdin>,
     listening: Option<JoinHandle<()>>,
 }
 
@@ -45,61 +56,33 @@ struct Threads {
     running: Option<JoinHandle<()>>,
 }
 
-impl Participant {
-    /// In a process of its own.
-    pub(crate) fn start(
-        program: &Path,
-        settings: &Settings,
-        number: usize,
-        timeline: Arc<Timeline>,
-    ) -> io::Result<Self> {
-        let mut words = settings.within.iter().map(AsRef::as_ref).chain([program.as_os_str()]);
-        let first = words.next().unwrap_or(program.as_os_str());
-        let mut child = process::Command::new(first)
-            .args(words)
-            .arg(serde_json::to_string(settings)?)
-            // In a group of its own a process that is frozen is hung up on when the test is killed.
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let said = child.stdout.take().ok_or_else(|| io::Error::other("no standard output"))?;
-        let listening = thread::Builder::new().name(format!("participant-{number}")).spawn({
-            let timeline = timeline.clone();
-            move || {
-                // A process that is killed may leave half a line.
-                for line in BufReader::new(said).lines().map_while(Result::ok) {
-                    if let Ok(message) = serde_json::from_str(&line) {
-                        timeline.hear(number, message);
-                    }
-                }
-            }
-        })?;
-        let pid = Pid::from_child(&child);
-        let process = Process { child: Mutex::new(child), pid, listening: Some(listening) };
-        Ok(Self { number, timeline, body: Body::Process(process) })
-    }
+/// A process of an example. Dropping it kills the process.
+#[derive(Debug)]
+struct Asked {
+    example: Arc<Example>,
+    watching: Option<JoinHandle<()>>,
+}
 
-    /// On threads of this process.
-    pub(crate) fn start_here(
+impl Participant {
+    pub(crate) fn start(
+        runner: &Runner,
         settings: &Settings,
         number: usize,
         timeline: Arc<Timeline>,
     ) -> io::Result<Self> {
         let heard = timeline.clone();
-        let reporter = Reporter::start(move |message| heard.hear(number, message))?;
-        let (commands, told) = mpsc::channel();
-        let running = thread::Builder::new().name(format!("participant-{number}")).spawn({
-            let settings = settings.clone();
-            move || {
-                if let Err(error) = run_candidate(&settings, told, &reporter) {
-                    let error = Some(error.to_string());
-                    reporter.say(Event::Stopped { error });
-                }
+        let hear = move |message| heard.hear(number, message);
+        let thread = thread::Builder::new().name(format!("participant-{number}"));
+        let body = match runner {
+            Runner::Program(program) => {
+                Body::Program(Program::start(program, settings, thread, hear)?)
             }
-        })?;
-        let threads = Threads { commands, running: Some(running) };
-        Ok(Self { number, timeline, body: Body::Threads(threads) })
+            Runner::Threads => Body::Threads(Threads::start(settings, thread, hear)?),
+            Runner::Example(program) => {
+                Body::Example(Asked::start(program, settings, thread, hear)?)
+            }
+        };
+        Ok(Self { number, timeline, body })
     }
 
     /// By which it is known on the timeline.
@@ -113,20 +96,24 @@ impl Participant {
     /// # Panics
     /// If it is no process.
     #[must_use]
+    #[track_caller]
     pub fn pid(&self) -> i32 {
-        self.process().pid.as_raw_nonzero().get()
+        self.process().pid()
     }
 
     /// Tells it something.
     ///
     /// # Panics
-    /// If it is gone.
+    /// If it is gone, or an example, which cannot be told that: only to shut down.
+    #[track_caller]
     pub fn tell(&self, command: Command) {
-        match &self.body {
-            Body::Process(process) => process.tell(command),
-            Body::Threads(threads) => {
+        match (&self.body, command) {
+            (Body::Program(program), _) => program.tell(command),
+            (Body::Threads(threads), _) => {
                 threads.commands.send(command).expect("the participant listens");
             }
+            (Body::Example(asked), Command::ShutDown) => asked.example.process().terminate(),
+            (Body::Example(_), _) => panic!("an example cannot be told {command:?}"),
         }
     }
 
@@ -134,26 +121,27 @@ impl Participant {
     ///
     /// # Panics
     /// If it is no process.
+    #[track_caller]
     pub fn kill(&self) -> Stamp {
-        self.process().signal(Signal::KILL);
-        self.exited();
-        Stamp::now()
+        self.process().kill()
     }
 
     /// Stops it with SIGSTOP.
     ///
     /// # Panics
     /// If it is no process.
+    #[track_caller]
     pub fn freeze(&self) {
-        self.process().signal(Signal::STOP);
+        self.process().freeze();
     }
 
     /// Lets it go on with SIGCONT.
     ///
     /// # Panics
     /// If it is no process.
+    #[track_caller]
     pub fn thaw(&self) {
-        self.process().signal(Signal::CONT);
+        self.process().thaw();
     }
 
     /// Waits until its process has ended.
@@ -162,19 +150,14 @@ impl Participant {
     /// If it does not, or is no process.
     #[track_caller]
     pub fn exited(&self) -> ExitStatus {
-        let process = self.process();
-        let mut status = None;
-        wait_until("the participant ends", || {
-            status = process.lock().try_wait().expect("it can be waited for");
-            status.is_some()
-        });
-        status.expect("it has ended")
+        self.process().exited()
     }
 
     #[track_caller]
     fn process(&self) -> &Process {
         match &self.body {
-            Body::Process(process) => process,
+            Body::Program(program) => &program.process,
+            Body::Example(asked) => asked.example.process(),
             Body::Threads(_) => panic!("participant {} is no process", self.number),
         }
     }
@@ -208,30 +191,83 @@ impl Participant {
     }
 }
 
-impl Process {
+impl Program {
+    fn start(
+        program: &Path,
+        settings: &Settings,
+        thread: thread::Builder,
+        hear: impl Fn(Message) + Send + 'static,
+    ) -> io::Result<Self> {
+        let mut words = settings.within.iter().map(AsRef::as_ref).chain([program.as_os_str()]);
+        let first = words.next().unwrap_or(program.as_os_str());
+        let mut child = process::Command::new(first)
+            .args(words)
+            .arg(serde_json::to_string(settings)?)
+            // In a group of its own a process that is frozen is hung up on when the test is killed.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let process = Process::new(child);
+        let stdin = stdin.ok_or_else(|| io::Error::other("no standard input"))?;
+        let said = stdout.ok_or_else(|| io::Error::other("no standard output"))?;
+        let listening = thread.spawn(move || {
+            // A process that is killed may leave half a line.
+            for line in BufReader::new(said).lines().map_while(Result::ok) {
+                if let Ok(message) = serde_json::from_str(&line) {
+                    hear(message);
+                }
+            }
+        })?;
+        Ok(Self { process, stdin: Mutex::new(stdin), listening: Some(listening) })
+    }
+
     fn tell(&self, command: Command) {
         let line = serde_json::to_string(&command).expect("a command can be written");
-        let mut child = self.lock();
-        let stdin = child.stdin.as_mut().expect("its standard input is open");
+        let mut stdin = self.stdin.lock().unwrap_or_else(PoisonError::into_inner);
         writeln!(stdin, "{line}").expect("the participant listens");
-    }
-
-    fn signal(&self, signal: Signal) {
-        // The child is a zombie at the least until it is waited for, so this is nobody else's id.
-        kill_process(self.pid, signal).expect("a signal can be sent");
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Child> {
-        self.child.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Process {
+impl Threads {
+    fn start(
+        settings: &Settings,
+        thread: thread::Builder,
+        hear: impl Fn(Message) + Send + 'static,
+    ) -> io::Result<Self> {
+        let reporter = Reporter::start(hear)?;
+        let (commands, told) = mpsc::channel();
+        let settings = settings.clone();
+        let running = thread.spawn(move || {
+            if let Err(error) = run_candidate(&settings, told, &reporter) {
+                let error = Some(error.to_string());
+                reporter.say(Event::Stopped { error });
+            }
+        })?;
+        Ok(Self { commands, running: Some(running) })
+    }
+}
+
+impl Asked {
+    fn start(
+        program: &Path,
+        settings: &Settings,
+        thread: thread::Builder,
+        hear: impl Fn(Message) + Send + 'static,
+    ) -> io::Result<Self> {
+        let say = move |event| hear(Message { at: Stamp::now(), event });
+        let example = Arc::new(Example::start(program, settings, &[])?);
+        say(Event::Joined { identity: example.identity().to_owned() });
+        let watched = example.clone();
+        let watching = thread.spawn(move || watch(&watched, say).expect("there is a runtime"))?;
+        Ok(Self { example, watching: Some(watching) })
+    }
+}
+
+impl Drop for Program {
     fn drop(&mut self) {
-        let child = self.child.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // It may have ended already; a frozen process can be killed, too.
-        let _ = child.kill();
-        let _ = child.wait();
+        self.process.end();
         if let Some(listening) = self.listening.take() {
             // It only hears out what was said.
             let _ = listening.join();
@@ -246,6 +282,16 @@ impl Drop for Threads {
         if let Some(running) = self.running.take() {
             // That it panicked, if it did, was printed.
             let _ = running.join();
+        }
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.example.process().end();
+        if let Some(watching) = self.watching.take() {
+            // It notices that nobody answers any more. That it panicked, if it did, was printed.
+            let _ = watching.join();
         }
     }
 }

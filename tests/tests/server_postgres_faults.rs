@@ -97,7 +97,7 @@ fn a_locked_row_stops_its_own_election_and_no_other_in_the_table() {
         "it says what is in the way",
         |event| matches!(event, Event::Failed { error, fatal: false } if error.contains("lock")),
     );
-    leader.says("its term expires", ended(first.fence, "Expired"));
+    leader.says("its term expires", ended(first.fence, "expired"));
     let unlocked = Stamp::now();
     locker.block_on(async {
         raw_sql("ROLLBACK").execute(&mut connection).await.unwrap();

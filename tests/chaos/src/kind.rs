@@ -37,6 +37,9 @@ pub(crate) enum Need {
     Pooler,
     /// Candidates in processes of their own, which can be killed and frozen.
     Processes,
+    /// The tests' own candidates: they do more than shut down when they are told to, say more of themselves than is seen from
+    /// outside, and take part whether there is a database or not.
+    Participants,
     /// A database in which the examples keep their ledger.
     Ledger,
 }
@@ -75,7 +78,7 @@ impl Kind {
             Need::ApplicationPool => matches!(self, Self::Postgres | Self::Postgres18),
             Need::Pooler => matches!(self, Self::Pooled),
             Need::Ledger => matches!(self, Self::Postgres | Self::Pooled),
-            Need::Processes => true,
+            Need::Processes | Need::Participants => true,
         }
     }
 }

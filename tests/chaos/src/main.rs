@@ -45,12 +45,15 @@ struct PlayArguments {
     /// On these stores alone: postgres, pgbouncer, postgres18, mariadb, sqlite, nats, nats-current.
     #[arg(long = "store")]
     stores: Vec<Kind>,
-    /// Every scenario on every store that it fits.
+    /// Every scenario on every store that it fits, with candidates of every kind that it fits.
     #[arg(long)]
     all: bool,
-    /// Candidates on threads of one process; without this, each has a process of its own.
+    /// Candidates on threads of one process; without this and `--all`, each has a process of its own.
     #[arg(long)]
     threads: bool,
+    /// Candidates that are processes of the axum example.
+    #[arg(long, conflicts_with = "threads")]
+    examples: bool,
     /// How many at a time.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
@@ -115,19 +118,36 @@ fn list() {
 fn items(arguments: &PlayArguments) -> Vec<Item> {
     let all: Vec<&'static Scenario> = scenarios::all().collect();
     let is_named = !arguments.scenarios.is_empty();
-    if !arguments.all && !is_named && arguments.stores.is_empty() && !arguments.threads {
-        return plan::once(&processes());
+    let is_one_mode = arguments.threads || arguments.examples;
+    if !arguments.all && !is_named && arguments.stores.is_empty() && !is_one_mode {
+        return plan::once(&modes());
     }
     let scenarios = if is_named { &arguments.scenarios } else { &all };
     let kinds = if arguments.stores.is_empty() { &Kind::ALL[..] } else { &arguments.stores };
-    let mode = if arguments.threads { Mode::Threads } else { processes() };
-    plan::matrix(scenarios, kinds, &[mode])
+    let chosen = match (arguments.threads, arguments.examples) {
+        (true, _) => &[Mode::Threads][..],
+        (_, true) => &[examples()],
+        _ if arguments.all => &modes(),
+        _ => &[processes()],
+    };
+    plan::matrix(scenarios, kinds, chosen)
+}
+
+fn modes() -> [Mode; 3] {
+    [processes(), examples(), Mode::Threads]
 }
 
 /// The program that runs a candidate lies beside this one.
 fn processes() -> Mode {
-    let own = env::current_exe().unwrap_or_default();
-    Mode::Processes(own.with_file_name("participant"))
+    Mode::Processes(beside("participant"))
+}
+
+fn examples() -> Mode {
+    Mode::Examples(beside("examples").join("axum"))
+}
+
+fn beside(name: &str) -> PathBuf {
+    env::current_exe().unwrap_or_default().with_file_name(name)
 }
 
 fn scenario(name: &str) -> Result<&'static Scenario, String> {

@@ -137,6 +137,7 @@ impl std::fmt::Display for Mode {
         f.pad(match self {
             Self::Processes(_) => "processes",
             Self::Threads => "threads",
+            Self::Examples(_) => "examples",
         })
     }
 }

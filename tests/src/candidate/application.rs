@@ -92,7 +92,7 @@ impl Application {
             };
             reporter.say(match began.before(term.until_ended(request)).await {
                 Ok(()) => Event::Served { fence },
-                Err(ended) => Event::Cut { fence, reason: format!("{:?}", ended.reason()) },
+                Err(ended) => Event::Cut { fence, reason: ended.reason().to_string() },
             });
         });
         self.requests().push(request);

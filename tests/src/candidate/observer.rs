@@ -130,7 +130,7 @@ fn report_transitions(leadership: &Leadership, reporter: &Reporter) {
                     reporter.say(Event::Elected { fence: term.fence().into() });
                 }
                 Transition::Ended { term, reason } => {
-                    let (fence, reason) = (term.fence().into(), format!("{reason:?}"));
+                    let (fence, reason) = (term.fence().into(), reason.to_string());
                     reporter.say(Event::Ended { fence, reason });
                 }
                 _ => {}

@@ -18,7 +18,7 @@ pub(crate) fn a_deposed_leader_steps_down_and_its_lease_runs_out(ground: &impl G
     let deposed = Stamp::now();
     runtime().block_on(ground.store().depose(&election)).unwrap().expect("there is a record");
 
-    let end = replicas[first.participant].says("it steps down", ended(first.fence, "Lost"));
+    let end = replicas[first.participant].says("it steps down", ended(first.fence, "lost"));
     let took = end.at - deposed;
     let limit = fleet.settings.timing().renew_interval() + BUSY;
     assert!(took <= limit, "{took:?}, of at most {limit:?}");
@@ -33,7 +33,7 @@ pub(crate) fn a_leader_whose_row_was_taken_learns_it_and_changes_nothing(ground:
     let replica = fleet.join();
     let first = fleet.leader();
     let stolen = steal(ground, "stolen");
-    replica.says("it steps down", ended(first.fence, "Lost"));
+    replica.says("it steps down", ended(first.fence, "lost"));
     let found = record(ground, "stolen");
     // Unless the thief's lease has run out by now.
     if found.fence == stolen.fence {
@@ -51,7 +51,7 @@ pub(crate) fn a_leader_whose_table_was_dropped_steps_down_until_it_is_back(groun
     let first = fleet.leader();
     ground.drop_schema();
     let leader = &replicas[first.participant];
-    let end = leader.says("it steps down", ended(first.fence, "Lost"));
+    let end = leader.says("it steps down", ended(first.fence, "lost"));
     let late = end.at - fleet.term(first.fence).until;
     assert!(late <= BUSY, "{late:?} late");
     for replica in &replicas {

@@ -43,7 +43,7 @@ pub(crate) fn a_frozen_leader_finds_its_term_over_when_it_wakes(ground: &impl Gr
     );
     let Event::Woke { refusal, .. } = woke.event else { unreachable!() };
     assert_eq!(refusal, Some(Refusal::COMPLETE));
-    frozen.says("its term has expired", ended(first.fence, "Expired"));
+    frozen.says("its term has expired", ended(first.fence, "expired"));
     // It is none the worse for it.
     replicas[second.participant].kill();
     fleet.leads_after(first.participant, second.fence);

@@ -16,7 +16,7 @@ pub(crate) fn admitted_work_finishes_before_the_successor_starts(ground: &impl G
     leader.tell(Command::Serve { ms: 1_500 });
     let serving = leader.says("it serves", |event| matches!(event, Event::Serving { .. }));
     leader.tell(Command::ShutDown);
-    let end = leader.says("it hands over", ended(first.fence, "Shutdown"));
+    let end = leader.says("it hands over", ended(first.fence, "shutdown"));
     assert!(end.at - serving.at >= Duration::from_millis(1_500), "before the work was done");
     leader.says("the work is done", |event| *event == Event::Served { fence: first.fence });
     leader.says("it stops in order", |event| *event == Event::Stopped { error: None });
@@ -36,12 +36,12 @@ pub(crate) fn a_resigned_leader_hands_over_and_contends_again_later(ground: &imp
     let replicas = [fleet.join(), fleet.join()];
     let first = fleet.leader();
     replicas[first.participant].tell(Command::Resign);
-    replicas[first.participant].says("it hands over", ended(first.fence, "Resigned"));
+    replicas[first.participant].says("it hands over", ended(first.fence, "resigned"));
     let second = fleet.leader_after(first.fence);
     assert_ne!(second.participant, first.participant);
 
     replicas[second.participant].tell(Command::Resign);
-    replicas[second.participant].says("it hands over", ended(second.fence, "Resigned"));
+    replicas[second.participant].says("it hands over", ended(second.fence, "resigned"));
     fleet.leads_after(first.participant, second.fence);
     fleet.judge(3);
 }
@@ -57,7 +57,7 @@ pub(crate) fn a_handler_that_outlives_the_drain_is_cut_before_the_successor_star
     leader.tell(Command::Serve { ms: MINUTE });
     leader.says("it serves", |event| matches!(event, Event::Serving { .. }));
     leader.tell(Command::ShutDown);
-    let cut = Event::Cut { fence: first.fence, reason: "Shutdown".into() };
+    let cut = Event::Cut { fence: first.fence, reason: "shutdown".into() };
     leader.says("the work is cut", |event| *event == cut);
     leader.says("it stops in order", |event| *event == Event::Stopped { error: None });
     fleet.leader_after(first.fence);

@@ -49,7 +49,7 @@ pub(crate) fn a_blocked_runtime_and_a_hanging_store_end_the_term_on_time(ground:
     replica.tell(Command::Block { ms: blocked_for.as_millis().try_into().unwrap() });
     replica.says("it is blocked", |event| *event == Event::Blocked);
     let hang = ground.hang();
-    let end = replica.says("its term expires", ended(first.fence, "Expired"));
+    let end = replica.says("its term expires", ended(first.fence, "expired"));
     let is_unblocked = |entries: &[Entry]| {
         entries.iter().any(|entry| entry.event == Event::Unblocked && entry.at < end.at)
     };
@@ -77,7 +77,7 @@ pub(crate) fn a_store_that_hangs_for_two_leases_costs_the_term_and_the_election_
     let replicas = [fleet.join(), fleet.join()];
     let first = fleet.leader();
     let hang = ground.hang();
-    let hung = replicas[first.participant].says("its term expires", ended(first.fence, "Expired"));
+    let hung = replicas[first.participant].says("its term expires", ended(first.fence, "expired"));
     wait_until("two leases have passed", || hung.at.age() >= fleet.settings.lease);
     let failed = |event: &Event| matches!(event, Event::Failed { fatal: false, .. });
     replicas[first.participant].says("it says that the store fails", failed);

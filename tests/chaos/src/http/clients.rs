@@ -8,16 +8,11 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
 use http::{Request, StatusCode, header::HeaderMap};
 use http_body_util::{BodyExt, Empty};
-use hyper_util::{
-    client::legacy::{self, connect::HttpConnector},
-    rt::TokioExecutor,
-};
 use serde::Deserialize;
 use tenure_http::{Cut, REASON, Refusal};
-use tenure_tests::Stamp;
+use tenure_tests::{Client, Stamp, client};
 use tokio::{
     runtime::{Builder, Runtime},
     task::{JoinHandle, JoinSet},
@@ -50,8 +45,6 @@ pub(crate) struct Calling {
     clients: Vec<JoinHandle<()>>,
 }
 
-type Client = legacy::Client<HttpConnector, Empty<Bytes>>;
-
 /// What all clients have asked and were told, in the order in which they asked.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<Call>>>);
@@ -59,12 +52,7 @@ struct Told(Arc<Mutex<Vec<Call>>>);
 impl Clients {
     pub(crate) fn new() -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let client = |_| {
-            // Otherwise one call might be two requests, and the time of the second be unknown.
-            let mut builder = legacy::Client::builder(TokioExecutor::new());
-            builder.retry_canceled_requests(false).build_http()
-        };
-        let clients = (0..CLIENTS).map(client).collect();
+        let clients = (0..CLIENTS).map(|_| client()).collect();
         Self { clients, told: Told::default(), runtime: runtime.expect("there are threads") }
     }
 

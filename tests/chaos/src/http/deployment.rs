@@ -73,10 +73,9 @@ impl<'a> Deployment<'a> {
     pub(crate) fn join(&mut self) -> usize {
         let number = self.replicas.len();
         let way = self.stage.ground.way(USER);
-        let lease = self.stage.timing().lease_duration();
-        let mut replica = Replica::start(&self.program, way, lease)
+        let mut replica = Replica::start(&self.program, way, self.stage.settings())
             .unwrap_or_else(|error| panic!("a replica does not start: {error}"));
-        replica.calling = Some(self.clients.call(number, &replica.url));
+        replica.calling = Some(self.clients.call(number, replica.example.url()));
         self.replicas.push(replica);
         number
     }
@@ -156,11 +155,11 @@ impl<'a> Deployment<'a> {
     }
 
     pub(crate) fn freeze(&self, replica: usize) {
-        self.replicas[replica].freeze();
+        self.replicas[replica].example.process().freeze();
     }
 
     pub(crate) fn thaw(&self, replica: usize) {
-        self.replicas[replica].thaw();
+        self.replicas[replica].example.process().thaw();
     }
 
     /// The replica is gone from one instant to the next.
@@ -173,7 +172,7 @@ impl<'a> Deployment<'a> {
 
     /// The replica is told to stop, as by whoever deploys a new version: it hands over, if it leads, and ends.
     pub(crate) fn terminate(&mut self, replica: usize) {
-        self.replicas[replica].terminate();
+        self.replicas[replica].example.process().terminate();
         let status = self.replicas[replica].exited();
         self.stop_asking(replica);
         if !ExitStatus::success(&status) {

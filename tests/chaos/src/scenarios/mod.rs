@@ -56,7 +56,7 @@ impl Scenario {
 
     /// Whether its candidates can run like this.
     pub(crate) fn fits_mode(&self, mode: &Mode) -> bool {
-        matches!(mode, Mode::Processes(_)) || !self.needs.contains(&Need::Processes)
+        self.needs.iter().all(|&need| mode.has(need))
     }
 }
 

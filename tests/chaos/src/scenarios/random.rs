@@ -6,11 +6,7 @@ use tenure_testbed::{Conditions, Proxy};
 use tenure_tests::{Command, Stamp};
 
 use super::Scenario;
-use crate::{
-    ground::ELECTION,
-    kind::Need,
-    stage::{Mode, Stage},
-};
+use crate::{ground::ELECTION, kind::Need, stage::Stage};
 
 pub(super) const ALL: &[Scenario] = &[Scenario {
     name: "random",
@@ -74,8 +70,9 @@ impl Chance {
     fn fits(self, stage: &Stage) -> bool {
         let has = |need| stage.ground.kind.has(need);
         match self {
-            Self::Resign | Self::Replaced | Self::Blocked => true,
-            Self::Crash | Self::Frozen => matches!(stage.mode(), Mode::Processes(_)),
+            Self::Replaced => true,
+            Self::Resign | Self::Blocked => stage.mode().has(Need::Participants),
+            Self::Crash | Self::Frozen => stage.mode().has(Need::Processes),
             Self::Cut | Self::BlackHole | Self::NoReplies | Self::Slow => has(Need::Path),
             Self::ServerStopped | Self::ServerKilled => has(Need::Server),
             Self::SessionsEnded | Self::RowLocked => has(Need::Users),

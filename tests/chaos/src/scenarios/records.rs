@@ -17,7 +17,7 @@ pub(super) const ALL: &[Scenario] = &[
     Scenario {
         name: "restored-from-backup",
         about: "After several terms the database is put back to what it was in the first one.",
-        needs: &[Need::Server],
+        needs: &[Need::Server, Need::Participants],
         play: restored,
     },
 ];
@@ -31,7 +31,7 @@ fn dropped(stage: &mut Stage) {
     let place = stage.fleet.now();
     let fault = stage.begin("table dropped", None);
     stage.ground.drop_schema();
-    let over = |event: &Event| matches!(event, Event::Ended { reason, .. } if reason == "Lost");
+    let over = |event: &Event| matches!(event, Event::Ended { reason, .. } if reason == "lost");
     stage.says_after(place, first.participant, "its term is lost", over);
     stage.wait(Duration::from_secs(1));
     stage.ground.ensure_schema();

@@ -47,19 +47,19 @@ pub(super) const ALL: &[Scenario] = &[
     Scenario {
         name: "more-candidates-than-connections",
         about: "Most candidates find no connection free; the leader, which has one, shuts down.",
-        needs: &[Need::Users],
+        needs: &[Need::Users, Need::Participants],
         play: crowded,
     },
     Scenario {
         name: "privileges-revoked",
         about: "Candidates may not use the table any more, and then again.",
-        needs: &[Need::Users],
+        needs: &[Need::Users, Need::Participants],
         play: |stage| outage(stage, privileges_revoked),
     },
     Scenario {
         name: "application-pool-exhausted",
         about: "The leader's application holds every connection of the pool that it has in common with its store.",
-        needs: &[Need::ApplicationPool],
+        needs: &[Need::ApplicationPool, Need::Participants],
         play: application_pool_exhausted,
     },
 ];

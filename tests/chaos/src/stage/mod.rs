@@ -12,7 +12,7 @@ use tenure_tests::{Command, Entry, Event, Fleet, Participant, Seen, Settings, St
 pub(crate) use self::faults::{Allowed, Fault};
 use crate::{
     ground::{ELECTION, Ground, SERVER_LOGIN_RETRY, USER, Way},
-    kind::Kind,
+    kind::{Kind, Need},
     verdict::Gap,
 };
 
@@ -29,6 +29,29 @@ pub(crate) enum Mode {
     Processes(PathBuf),
     /// On threads of this process.
     Threads,
+    /// Each in a process of the axum example, which is this program, as users run it.
+    Examples(PathBuf),
+}
+
+impl Mode {
+    /// Whether candidates that run like this are such.
+    pub(crate) const fn has(&self, need: Need) -> bool {
+        match need {
+            Need::Processes => !matches!(self, Self::Threads),
+            Need::Participants => !matches!(self, Self::Examples(_)),
+            // The replicas that have one are processes in place of the stage's candidates.
+            Need::Ledger => matches!(self, Self::Processes(_)),
+            _ => true,
+        }
+    }
+
+    fn fleet(&self, settings: Settings) -> Fleet {
+        match self {
+            Self::Processes(program) => Fleet::new(program, settings),
+            Self::Threads => Fleet::in_process(settings),
+            Self::Examples(program) => Fleet::of_examples(program, settings),
+        }
+    }
 }
 
 /// What a scenario plays on.
@@ -90,11 +113,7 @@ pub(crate) struct Play {
 impl Stage {
     pub(crate) fn new(kind: Kind, mode: Mode, seed: u64) -> Self {
         let ground = Ground::new(kind);
-        let settings = Settings::new(Value::Null, ELECTION);
-        let fleet = match &mode {
-            Mode::Processes(program) => Fleet::new(program, settings),
-            Mode::Threads => Fleet::in_process(settings),
-        };
+        let fleet = mode.fleet(Settings::new(Value::Null, ELECTION));
         Self {
             ground,
             fleet,
@@ -326,11 +345,7 @@ impl Stage {
 
     /// Another election in the same table or bucket, of two candidates, of which one leads.
     pub(crate) fn start_bystanders(&mut self) {
-        let settings = Settings::new(Value::Null, BYSTANDERS);
-        let fleet = match &self.mode {
-            Mode::Processes(program) => Fleet::new(program, settings),
-            Mode::Threads => Fleet::in_process(settings),
-        };
+        let fleet = self.mode.fleet(Settings::new(Value::Null, BYSTANDERS));
         let join = |_| {
             let way = self.ground.way(USER);
             let settings = Settings { store: way.config.clone(), ..fleet.settings.clone() };
