@@ -111,7 +111,10 @@ fn list() {
     for scenario in scenarios::all() {
         let fits = |kind: &Kind| scenario.fits(*kind);
         let kinds: Vec<_> = Kind::ALL.into_iter().filter(fits).map(Kind::name).collect();
-        println!("{}: {}\n    {}", scenario.name, scenario.about, kinds.join(" "));
+        let modes = modes().into_iter().filter(|mode| scenario.fits_mode(mode));
+        let modes: Vec<_> = modes.map(|mode| mode.to_string()).collect();
+        let Scenario { name, about, .. } = scenario;
+        println!("{name}: {about}\n    {}\n    {}", kinds.join(" "), modes.join(" "));
     }
 }
 
