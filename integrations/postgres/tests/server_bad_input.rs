@@ -14,13 +14,15 @@ use tenure::{
 use tenure_postgres::{PostgresError, PostgresStore, sqlx};
 use tenure_testbed::PgBouncer;
 
-use common::{Candidate, Path, election, execute, fresh_name, on_each_path, won};
+use common::{Candidate, Path, election, execute, fresh_name, on_each_path, wait_for_a_lock, won};
 
 on_each_path!(
     a_wrong_password_is_refused_and_repeated_nowhere,
     an_unknown_user_or_database_is_fatal,
     a_missing_table_names_itself_and_what_creates_it,
     a_table_of_another_kind_is_not_taken_for_ours,
+    a_table_that_somebody_else_has_just_created_is_taken,
+    a_record_that_was_spoiled_is_an_error_until_it_is_mended,
     a_role_without_privileges_is_told_what_to_grant_and_needs_no_more,
     a_read_only_database_can_be_looked_at_and_not_led,
     an_absurd_duration_is_refused_and_the_session_goes_on,
@@ -125,6 +127,44 @@ async fn a_table_of_another_kind_is_not_taken_for_ours(path: Path) {
     let store = PostgresStore::new(&path.url()).unwrap().with_table(&schema, "other").unwrap();
     assert_fatal(&store.ensure_schema().await.unwrap_err(), "42703", "with_table");
     assert_fatal(&store.ping().await.unwrap_err(), "42703", "lacks a column");
+}
+
+/// `IF NOT EXISTS` does not see what another session has not committed yet, and waits for it.
+async fn a_table_that_somebody_else_has_just_created_is_taken(path: Path) {
+    let schema = fresh_name("schema");
+    let store = PostgresStore::new(&path.url()).unwrap().with_table(&schema, "leases").unwrap();
+    let (mut other, mut admin) = (path.admin().await, path.admin().await);
+    execute(&mut admin, format!("CREATE SCHEMA {schema}")).await;
+    execute(&mut other, format!("BEGIN; {}", store.schema_sql())).await;
+    let (created, ()) = tokio::join!(store.ensure_schema(), async {
+        wait_for_a_lock(&mut admin, &schema).await;
+        execute(&mut other, "COMMIT").await;
+    });
+    created.unwrap();
+    Candidate::new("a", &store).lead().await;
+}
+
+/// By somebody's own hand. What it says is not guessed at: that might be two leaders.
+async fn a_record_that_was_spoiled_is_an_error_until_it_is_mended(path: Path) {
+    let (store, table) = path.fresh_store().await;
+    let mut leader = Candidate::new("leader", &store);
+    let term = leader.lead().await;
+    let mut admin = path.admin().await;
+    for (spoiled, mended) in [
+        ("version = -1", "version = 7"),
+        ("holder = ''", "holder = 'leader'"),
+        ("fence = -1", "fence = 9"),
+    ] {
+        execute(&mut admin, format!("UPDATE {table} SET {spoiled}")).await;
+        let error = leader.session.inspect().await.unwrap_err();
+        let cause = error.source().and_then(|source| source.downcast_ref::<PostgresError>());
+        let driver = cause.unwrap().driver();
+        assert!(matches!(driver, sqlx::Error::Decode(_)), "{spoiled}: {error:?}");
+        store.leaders().await.unwrap_err();
+        execute(&mut admin, format!("UPDATE {table} SET {mended}")).await;
+        let shown = leader.session.inspect().await.unwrap().unwrap();
+        assert_eq!(shown.holder, term.holder);
+    }
 }
 
 async fn a_role_without_privileges_is_told_what_to_grant_and_needs_no_more(path: Path) {

@@ -98,6 +98,25 @@ async fn a_network_path_that_has_died_is_noticed() {
     assert_ne!(value::<i32>(&mut admin, others).await, 0, "the same connection");
 }
 
+/// A pooler takes `LISTEN`, and may answer the listener by another connection to the server from the next moment on. The
+/// listener finds that out, and begins anew.
+#[tokio::test]
+async fn a_listener_behind_a_pooler_notices_that_nobody_listens_any_more() {
+    let private = Path::Pooled.start();
+    let store = PostgresStore::new(&private.url()).unwrap();
+    store.ensure_schema().await.unwrap();
+    let listening = store.listen_url(&private.url()).unwrap();
+    let mut hints = listening.session(&election()).hints();
+    hint(&mut hints).await;
+    // The pooler keeps the listener's connection, and opens another one to the server.
+    let mut admin = connect(&private.server.url()).await;
+    let ends =
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'";
+    assert_eq!(value::<i64>(&mut admin, ends).await, 1);
+    // One that had gone on would have nothing to tell.
+    hint(&mut hints).await;
+}
+
 async fn hints_may_be_dropped_outside_of_the_runtime(path: Path) {
     let (store, table) = path.fresh_store().await;
     let listening = store.listen_url(&path.server().url()).unwrap();
