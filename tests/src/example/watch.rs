@@ -4,6 +4,7 @@ use std::{error::Error, process::ExitStatus, time::Duration};
 
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Empty};
+use tenure::store::within;
 use tokio::{runtime::Builder, time};
 
 use super::{
@@ -41,11 +42,8 @@ async fn ask(client: &Client, example: &Example, hear: impl Fn(Event)) -> ExitSt
     let mut question = Question::Status;
     loop {
         let sent = Stamp::now();
-        let answer = tokio::select! {
-            answer = question.ask(client, example.url()) => answer.ok(),
-            () = time::sleep(PATIENCE) => None,
-        };
-        if let Some(answer) = answer {
+        let answer = within(PATIENCE, question.ask(client, example.url())).await;
+        if let Some(Ok(answer)) = answer {
             shown.hear(sent, Stamp::now(), answer).into_iter().for_each(&hear);
         } else if let Some(status) = example.process().status() {
             return status;

@@ -11,6 +11,7 @@ use std::{
 use http::{Request, StatusCode, header::HeaderMap};
 use http_body_util::{BodyExt, Empty};
 use serde::Deserialize;
+use tenure::store::within;
 use tenure_http::{Cut, REASON, Refusal};
 use tenure_tests::{Client, Stamp, client};
 use tokio::{
@@ -144,12 +145,9 @@ impl Caller {
 
     async fn call(self) {
         let id = self.told.sent(self.replica);
-        let outcome = tokio::select! {
-            // The connection broke, or there was none: whether the request had arrived, nobody knows.
-            outcome = self.ask(id) => outcome.unwrap_or(Outcome::Unknown),
-            () = time::sleep(PATIENCE) => Outcome::Unknown,
-        };
-        self.told.answered(id, outcome);
+        // Too late, or the connection broke, or there was none: whether the request had arrived, nobody knows.
+        let outcome = within(PATIENCE, self.ask(id)).await.and_then(Result::ok);
+        self.told.answered(id, outcome.unwrap_or(Outcome::Unknown));
     }
 
     async fn ask(&self, id: usize) -> Result<Outcome, BoxError> {
