@@ -2,7 +2,6 @@
 
 use std::{
     future::{Future, poll_fn},
-    pin::pin,
     task::Poll,
     time::Duration,
 };
@@ -15,7 +14,7 @@ use tokio::time::sleep;
 /// the process was frozen meanwhile and finds the time over and the work done at once: a reply that has waited in a socket
 /// tells nothing about now. `tokio::time::timeout` looks at the work first.
 ///
-/// The time is counted on tokio's clock, which stops while the machine is suspended: this limits waiting, and proves
+/// The time begins with the first poll. It is counted on tokio's clock, which stops while the machine is suspended: this limits waiting, and proves
 /// nothing. Needs a tokio runtime with time enabled.
 ///
 /// # Cancel safety
@@ -32,14 +31,18 @@ use tokio::time::sleep;
 /// assert_eq!(within(limit, future::pending::<&str>()).await, None);
 /// # });
 /// ```
-pub async fn within<F: Future>(limit: Duration, work: F) -> Option<F::Output> {
-    let mut over = pin!(sleep(limit));
-    let mut work = pin!(work);
-    poll_fn(|cx| match over.as_mut().poll(cx) {
-        Poll::Ready(()) => Poll::Ready(None),
-        Poll::Pending => work.as_mut().poll(cx).map(Some),
+pub fn within<F: Future>(limit: Duration, work: F) -> impl Future<Output = Option<F::Output>> {
+    // What drivers do is large, and whatever waits for it would be larger: a few levels of that fill the stack of a thread, in
+    // builds that are not optimized.
+    let mut work = Box::pin(work);
+    let mut over = None;
+    poll_fn(move |cx| {
+        let over = over.get_or_insert_with(|| Box::pin(sleep(limit)));
+        match over.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(None),
+            Poll::Pending => work.as_mut().poll(cx).map(Some),
+        }
     })
-    .await
 }
 
 #[cfg(test)]

@@ -25,8 +25,9 @@ impl Tool {
             println!("{name} {version} is installed");
             return Ok(());
         }
+        // In place of another version, if one is there.
         let status = cargo::cargo()
-            .args(["install", name, "--locked", "--version", version, "--root"])
+            .args(["install", name, "--force", "--locked", "--version", version, "--root"])
             .arg(root(target))
             .status()
             .map_err(|error| Failure::new(format!("cargo cannot be started: {error}")))?;

@@ -206,11 +206,12 @@ async fn trouble(told: &mut Option<watch::Receiver<Trouble>>) -> NatsError {
 }
 
 /// Gives up on `work` after this time.
-pub(crate) async fn within<T>(
+pub(crate) fn within<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, NatsError>>,
-) -> Result<T, NatsError> {
-    store::within(limit, work).await.unwrap_or(Err(NatsError::NoReply(limit)))
+) -> impl Future<Output = Result<T, NatsError>> {
+    let answer = store::within(limit, work);
+    async move { answer.await.unwrap_or(Err(NatsError::NoReply(limit))) }
 }
 
 /// One session's way to the server.

@@ -16,7 +16,7 @@ use tenure::{
     ElectionName, Fence, Identity, StoreError,
     store::{AcquireRequest, PlaceRequest, ReleaseRequest, RenewRequest, Session, Store},
 };
-use tenure_nats::{NatsError, NatsStore};
+use tenure_nats::{NatsError, NatsStore, migrate};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
@@ -193,4 +193,30 @@ async fn a_reply_that_is_none_of_jetstreams_is_fatal() {
         assert!(matches!(cause(&error), NatsError::Reply(_)), "{shown}: {error:?}");
         assert!(error.is_fatal() && error.to_string().contains("not one of JetStream"), "{error}");
     }
+}
+
+/// What the driver does is large. Futures that hold it by value grow from level to level, and a few levels fill the stack of a
+/// thread in builds that are not optimized: a claim took more than 2 MB once.
+#[tokio::test]
+async fn the_futures_of_all_calls_are_small() {
+    const MOST: usize = 2_048;
+    let store = NatsStore::new("nats://127.0.0.1:1").unwrap();
+    let (election, holder) = (ElectionName::new("billing").unwrap(), Identity::new("a").unwrap());
+    let session = || store.session(&election);
+    let claim = AcquireRequest::new(holder.clone(), None, LEASE);
+    let renewal = RenewRequest::new(holder.clone(), Fence::MIN, LEASE);
+    let sizes = [
+        ("ensure_schema", size_of_val(&store.ensure_schema())),
+        ("ping", size_of_val(&store.ping())),
+        ("leaders", size_of_val(&store.leaders())),
+        ("depose", size_of_val(&store.depose(&election))),
+        ("inspect", size_of_val(&session().inspect())),
+        ("place", size_of_val(&session().place(&PlaceRequest::new(LEASE)))),
+        ("acquire", size_of_val(&session().acquire(&claim))),
+        ("renew", size_of_val(&session().renew(&renewal))),
+        ("release", size_of_val(&session().release(&ReleaseRequest::new(holder, Fence::MIN)))),
+        ("migrate", size_of_val(&migrate(&store, &store))),
+    ];
+    let large: Vec<_> = sizes.iter().filter(|(_, size)| *size > MOST).collect();
+    assert!(large.is_empty(), "bytes: {large:?} of {sizes:?}");
 }
