@@ -2,7 +2,7 @@
 
 use futures::FutureExt;
 use tenure::{
-    Identity, Lease, Store,
+    Identity, Lease, Store, Version,
     store::{Outcome, Session, When},
 };
 use tokio::time::sleep;
@@ -157,6 +157,20 @@ pub(crate) async fn a_claim_needs_the_record_that_it_saw<S: Subject>(
     other_fence.fence = fence(i64::from(renewed.fence) + 1);
     lost(rival.claim(Some(&other_fence), LONG).await);
     assert_eq!(bench.record().await, before, "the fence that was seen is not the record's");
+
+    // Of some other store's making.
+    for version in
+        [Version::from(u64::MAX), Version::from_bytes(b"a version"), Version::from_bytes(b"")]
+    {
+        let mut other_version = renewed.clone();
+        other_version.version = version;
+        lost(rival.claim(Some(&other_version), LONG).await);
+        assert_eq!(
+            bench.record().await,
+            before,
+            "the version that was seen is no version of the store's"
+        );
+    }
 
     won(rival.claim(Some(&renewed), LONG).await);
     Ok(())

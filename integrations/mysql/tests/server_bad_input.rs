@@ -69,6 +69,11 @@ async fn an_unreachable_server_is_a_failure_that_passes() {
     assert!(error.to_string().contains("the server at 127.0.0.1:"), "{error}");
     assert!(error.to_string().contains("cannot be reached"), "{error}");
     assert!(!everything(&error).contains("secret"));
+
+    let nowhere = MySqlConnectOptions::new().socket("/nowhere/mysqld.sock");
+    let store = MysqlStore::from_options(nowhere);
+    let error = store.session(&election()).inspect().await.unwrap_err();
+    assert!(error.to_string().contains("the server at /nowhere/mysqld.sock"), "{error}");
 }
 
 #[tokio::test]
@@ -146,6 +151,31 @@ async fn a_table_of_another_engine_is_refused() {
         let error = refused.unwrap_err();
         assert!(error.is_fatal() && error.to_string().contains("engine MyISAM"), "{error}");
         assert!(error.to_string().contains("ENGINE = InnoDB"), "{error}");
+    }
+}
+
+/// By somebody's own hand. What it says is not guessed at: that might be two leaders.
+#[tokio::test]
+async fn a_record_that_was_spoiled_is_an_error_until_it_is_mended() {
+    let (store, table) = fresh_store().await;
+    let mut leader = Candidate::new("leader", &store);
+    let term = leader.lead().await;
+    let mut admin = admin().await;
+    for (spoiled, mended) in [
+        ("version = -1", "version = 7"),
+        ("holder = ''", "holder = 'leader'"),
+        ("holder = X'FF'", "holder = 'leader'"),
+        ("fence = -1", "fence = 9"),
+    ] {
+        execute(&mut admin, format!("UPDATE {table} SET {spoiled}")).await;
+        let error = leader.session.inspect().await.unwrap_err();
+        let cause = error.source().and_then(|source| source.downcast_ref::<MysqlError>());
+        let driver = cause.unwrap().driver();
+        assert!(matches!(driver, sqlx::Error::Decode(_)), "{spoiled}: {error:?}");
+        store.leaders().await.unwrap_err();
+        execute(&mut admin, format!("UPDATE {table} SET {mended}")).await;
+        let shown = leader.session.inspect().await.unwrap().unwrap();
+        assert_eq!(shown.holder, term.holder);
     }
 }
 
@@ -342,6 +372,9 @@ async fn an_exhausted_pool_is_told_from_a_server_that_is_gone() {
         .connect_lazy(&server().url())
         .unwrap();
     let pooled = MysqlStore::from_pool(pool.clone()).with_table(&table).unwrap();
+    let (host, port) = (server().addr().ip(), server().addr().port());
+    let shown = format!("{pooled:?}");
+    assert!(shown.contains(&host.to_string()) && shown.contains(&port.to_string()), "{shown}");
     let mut candidate = Candidate::new("a", &pooled);
     candidate.lead().await;
 
