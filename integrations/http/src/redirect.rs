@@ -166,6 +166,7 @@ mod tests {
         assert_eq!(to("http://10.0.0.7/", "/jobs?a=%20b&a"), "http://10.0.0.7/jobs?a=%20b&a");
         assert_eq!(to("https://[::1]:8443/app/", "/jobs"), "https://[::1]:8443/app/jobs");
         assert_eq!(to("HTTP://web-7:80", "http://lb/jobs?"), "http://web-7:80/jobs?");
+        assert_eq!(to("http://10.0.0.7", "http://lb?a=1"), "http://10.0.0.7/?a=1");
         // Whatever the path looks like, it stays one: no client is led to another host.
         assert_eq!(to("http://10.0.0.7", "//elsewhere/x"), "http://10.0.0.7//elsewhere/x");
     }

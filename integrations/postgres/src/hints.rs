@@ -47,7 +47,7 @@ pub(crate) fn hints(
         listening: None,
         failures: 0,
     };
-    let hints = stream::unfold(listener, async |mut listener| {
+    let hints = stream::unfold(listener, |mut listener| async move {
         listener.hint().await;
         Some(((), listener))
     });

@@ -252,6 +252,8 @@ async fn an_exhausted_pool_is_told_from_a_server_that_is_gone(path: Path) {
         .connect_lazy_with(path.options());
     let pooled = PostgresStore::from_pool(pool.clone());
     let pooled = pooled.with_table(schema, "leader_election").unwrap();
+    let (shown, port) = (format!("{pooled:?}"), path.addr().port());
+    assert!(shown.contains(&port.to_string()) && shown.contains(schema), "{shown}");
     let mut candidate = Candidate::new("a", &pooled);
     candidate.lead().await;
 
