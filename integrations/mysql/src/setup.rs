@@ -88,7 +88,9 @@ pub(crate) fn options_from_url(url: &str) -> Result<MySqlConnectOptions, SetupEr
         let is_scheme = scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
         return Err(SetupError::Scheme { found: is_scheme.then(|| scheme.to_owned()) });
     }
-    let options = MySqlConnectOptions::from_str(url).map_err(SetupError::Url)?;
+    let options = MySqlConnectOptions::from_str(url).map_err(|error| {
+        SetupError::Url(if hides_a_secret(rest) { unspecific() } else { error })
+    })?;
     if !names_a_host(rest) {
         return Err(SetupError::NoHost);
     }
@@ -112,9 +114,17 @@ fn unknown_parameter(rest: &str) -> Option<String> {
     let mut names =
         query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(name, _)| name));
     let name = names.find(|name| !name.is_empty() && !PARAMETERS.contains(name))?;
-    // Behind a question mark in a password stands the rest of it, which may contain anything.
-    let may_be_secret = rest.split_once('?').is_some_and(|(_, behind)| behind.contains('@'));
-    Some(if may_be_secret { String::new() } else { name.to_owned() })
+    Some(if hides_a_secret(rest) { String::new() } else { name.to_owned() })
+}
+
+/// Whether what looks like a query may be the rest of a password with a question mark in it, which may contain anything.
+fn hides_a_secret(rest: &str) -> bool {
+    rest.split_once('?').is_some_and(|(_, behind)| behind.contains('@'))
+}
+
+/// In place of the driver's error, which repeats the value that it does not understand.
+fn unspecific() -> sqlx::Error {
+    sqlx::Error::Configuration("a parameter of the URL has a value that is not possible".into())
 }
 
 /// `reserved` characters are kept free behind the name.
@@ -189,6 +199,7 @@ mod tests {
             "mysql://app:12?secret@db/app",
             "mysql://app:12?:secret#@db/app",
             "mysql://app:secret@db/app?ssl-mode=secret2",
+            "mysql:///app?ssl-mode=app:secret@db",
             "mysql://app:secret@db/app?unknown=secret2",
             "mysql://app:secret@/app",
             "mysql://app:secret@db:99999999/app",

@@ -292,10 +292,8 @@ impl<'a> Entry<'a> {
             return error;
         }
         self.connection.checked = false;
-        match self.check().await {
-            Err(NatsError::Bucket(why)) => NatsError::Bucket(why),
-            _ => error,
-        }
+        let found = self.check().await.err();
+        found.filter(|found| matches!(found, NatsError::Bucket(_))).unwrap_or(error)
     }
 
     /// Looks at the bucket, once for each connection and whenever there is reason to. What was seen there before is forgotten:
@@ -308,13 +306,8 @@ impl<'a> Entry<'a> {
         let created = self.bucket.check(self.connection).await?;
         let before = self.memory.bucket_created.replace(created.clone());
         if let Some(before) = before.filter(|before| *before != created) {
-            tracing::warn!(
-                election = %self.election,
-                bucket = %self.bucket.name,
-                before,
-                created,
-                "the bucket was deleted and created anew: all its leases are lost"
-            );
+            let (election, bucket) = (&self.election, &self.bucket.name);
+            tracing::warn!(%election, %bucket, before, created, "the bucket was deleted and created anew: all its leases are lost");
         }
         self.connection.checked = true;
         Ok(())

@@ -232,30 +232,33 @@ fn is_tls(error: &async_nats::ConnectError) -> bool {
     cause.and_then(io::Error::get_ref).is_some_and(|cause| cause.is::<async_nats::rustls::Error>())
 }
 
+/// What the driver's kinds of failed connections mean. All that is not listed passes.
+#[rustfmt::skip] // a table
+const BY_CONNECT_KIND: &[(ConnectErrorKind, StoreErrorKind, &str)] = &[
+    (ConnectErrorKind::AuthorizationViolation, Fatal, "the server refuses the login: the user, the password or the token is wrong"),
+    (ConnectErrorKind::Authentication,         Fatal, "the key or the credentials are not valid"),
+    (ConnectErrorKind::Tls,                    Fatal, "no encrypted connection: look at the certificates"),
+    (ConnectErrorKind::ServerParse,            Fatal, "the server gave an address that is none"),
+];
+
 fn judge_connect(kind: ConnectErrorKind) -> (StoreErrorKind, &'static str) {
-    match kind {
-        ConnectErrorKind::AuthorizationViolation => {
-            (Fatal, "the server refuses the login: the user, the password or the token is wrong")
-        }
-        ConnectErrorKind::Authentication => (Fatal, "the key or the credentials are not valid"),
-        ConnectErrorKind::Tls => (Fatal, "no encrypted connection: look at the certificates"),
-        ConnectErrorKind::ServerParse => (Fatal, "the server gave an address that is none"),
-        _ => (Transient, "{server} cannot be reached: look at the URL, and whether it runs"),
-    }
+    let known = BY_CONNECT_KIND.iter().find(|(known, ..)| *known == kind);
+    let unreachable = "{server} cannot be reached: look at the URL, and whether it runs";
+    known.map_or((Transient, unreachable), |&(_, kind, advice)| (kind, advice))
 }
 
+/// The same of requests that failed.
+#[rustfmt::skip] // a table
+const BY_REQUEST_KIND: &[(RequestErrorKind, StoreErrorKind, &str)] = &[
+    (RequestErrorKind::NoResponders,       Transient, "JetStream does not answer: it has no leader just now, or is not enabled for this account"),
+    (RequestErrorKind::MaxPayloadExceeded, Fatal,     "the server refuses messages of this size: raise its `max_payload`"),
+    (RequestErrorKind::InvalidSubject,     Fatal,     "the bucket's name is not valid"),
+];
+
 fn judge_request(kind: RequestErrorKind) -> (StoreErrorKind, &'static str) {
-    match kind {
-        RequestErrorKind::NoResponders => (
-            Transient,
-            "JetStream does not answer: it has no leader just now, or is not enabled for this account",
-        ),
-        RequestErrorKind::MaxPayloadExceeded => {
-            (Fatal, "the server refuses messages of this size: raise its `max_payload`")
-        }
-        RequestErrorKind::InvalidSubject => (Fatal, "the bucket's name is not valid"),
-        _ => (Transient, "the conversation with {server} broke off"),
-    }
+    let known = BY_REQUEST_KIND.iter().find(|(known, ..)| *known == kind);
+    let broken = "the conversation with {server} broke off";
+    known.map_or((Transient, broken), |&(_, kind, advice)| (kind, advice))
 }
 
 fn judge_refusal(refusal: &Refusal) -> (StoreErrorKind, &'static str) {
@@ -299,7 +302,26 @@ mod tests {
         assert_eq!(kind(400, 1), Fatal);
         assert_eq!(judge(&NatsError::Disconnected).0, Transient);
         assert_eq!(judge(&NatsError::LastFence).0, Fatal);
+        assert_eq!(judge(&NatsError::NoRandomness(getrandom::Error::UNSUPPORTED)).0, Fatal);
         assert_eq!(judge_connect(ConnectErrorKind::Dns).0, Transient);
+        assert_eq!(judge_connect(ConnectErrorKind::Tls).0, Fatal);
         assert_eq!(judge_request(RequestErrorKind::TimedOut).0, Transient);
+        assert_eq!(judge_request(RequestErrorKind::InvalidSubject).0, Fatal);
+    }
+
+    #[test]
+    fn only_a_request_that_broke_off_is_worth_another_connection() {
+        let request = |kind| NatsError::Request(async_nats::RequestError::from(kind));
+        assert!(request(RequestErrorKind::Other).is_disconnect());
+        assert!(!request(RequestErrorKind::NoResponders).is_disconnect());
+        assert!(request(RequestErrorKind::NoResponders).is_answer());
+        assert!(NatsError::Disconnected.is_disconnect() && !NatsError::LastFence.is_disconnect());
+    }
+
+    #[test]
+    fn a_refusal_is_told_with_its_numbers() {
+        let description = "stream not found".to_owned();
+        let refusal = Refusal { code: 404, err_code: 10059, description };
+        assert_eq!(refusal.to_string(), "stream not found (JetStream error 10059, 404)");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use async_nats::{StatusCode, Subscriber};
+use async_nats::Subscriber;
 use futures::{StreamExt, stream};
 use serde_json::json;
 use tenure::{ElectionName, store::Hints};
@@ -121,9 +121,8 @@ impl Watch {
             () = tokio::time::sleep(SILENCE) => return None,
         };
         Some(match message.status {
-            Some(StatusCode::IDLE_HEARTBEAT) => Sign::OfLife,
-            // The consumer is gone.
-            Some(_) => return None,
+            // An idle heartbeat. Whatever else may be said without a message, is followed by silence if it was the end.
+            Some(_) => Sign::OfLife,
             None if is_release(&message.payload) => Sign::Release,
             None => Sign::Other,
         })

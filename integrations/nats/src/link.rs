@@ -198,11 +198,9 @@ impl Connection {
 /// Waits until something is wrong with the connection.
 async fn trouble(told: &mut Option<watch::Receiver<Trouble>>) -> NatsError {
     let Some(told) = told else { return future::pending().await };
-    match told.wait_for(|trouble| trouble.as_error().is_some()).await {
-        Ok(trouble) => trouble.as_error().unwrap_or(NatsError::Disconnected),
-        // The client is gone.
-        Err(_) => NatsError::Disconnected,
-    }
+    let trouble = told.wait_for(|trouble| trouble.as_error().is_some()).await.ok();
+    // Without any the client is gone.
+    trouble.and_then(|trouble| trouble.as_error()).unwrap_or(NatsError::Disconnected)
 }
 
 /// Gives up on `work` after this time.

@@ -73,9 +73,7 @@ pub async fn migrate(from: &NatsStore, to: &NatsStore) -> Result<usize, StoreErr
 async fn run(from: &mut End<'_>, to: &mut End<'_>) -> Result<usize, NatsError> {
     let target = to.bucket.name.as_str();
     from.is_sealed_for(target).await?;
-    for election in from.elections().await? {
-        from.read(&election).await?;
-    }
+    from.records().await?;
     let info = within(STEP_LIMIT, to.bucket.ensure_filling(&mut to.connection)).await?;
     let sealed = from.is_sealed_for(target).await?;
     if phase(&info) == Phase::Ready && !(sealed && to.has_all_of(from).await?) {
@@ -87,14 +85,13 @@ async fn run(from: &mut End<'_>, to: &mut End<'_>) -> Result<usize, NatsError> {
         within(STEP_LIMIT, from.bucket.seal(&mut from.connection, &description)).await?;
     }
     // From here on nothing there changes any more.
-    let elections = from.elections().await?;
-    for election in &elections {
-        if let Some(record) = from.read(election).await? {
-            to.settle(election, record).await?;
-        }
+    let records = from.records().await?;
+    let moved = records.len();
+    for (election, record) in records {
+        to.settle(&election, record).await?;
     }
     within(STEP_LIMIT, to.bucket.open(&mut to.connection)).await?;
-    Ok(elections.len())
+    Ok(moved)
 }
 
 /// One end of the move.
@@ -136,15 +133,13 @@ impl<'a> End<'a> {
         let noted = self.connection.store(&stream, &subject, 0, target.into());
         match within(STEP_LIMIT, noted).await {
             Ok(Some(_)) => return Ok(()),
-            Ok(None) => {}
-            // Somebody has decided, and acted on it.
-            Err(error) if error.is_sealed() => {}
-            Err(error) => return Err(error),
+            Err(error) if !error.is_sealed() => return Err(error),
+            // Somebody has decided, and perhaps acted on it.
+            Ok(None) | Err(_) => {}
         }
-        match self.noted_move().await? {
-            Some(noted) if noted == target => Ok(()),
-            Some(noted) => Err(BucketError::MovedElsewhere { to: noted }.into()),
-            None => Err(NatsError::Contended),
+        match self.noted_move().await?.ok_or(NatsError::Contended)? {
+            noted if noted == target => Ok(()),
+            noted => Err(BucketError::MovedElsewhere { to: noted }.into()),
         }
     }
 
@@ -156,8 +151,16 @@ impl<'a> End<'a> {
         })
     }
 
-    async fn elections(&mut self) -> Result<Vec<ElectionName>, NatsError> {
-        within(STEP_LIMIT, self.bucket.elections(&mut self.connection)).await
+    /// All elections that have a record. A key that somebody has deleted has none.
+    async fn records(&mut self) -> Result<Vec<(ElectionName, Record)>, NatsError> {
+        let elections = self.bucket.elections(&mut self.connection);
+        let mut records = Vec::new();
+        for election in within(STEP_LIMIT, elections).await? {
+            if let Some(record) = self.read(&election).await? {
+                records.push((election, record));
+            }
+        }
+        Ok(records)
     }
 
     async fn read(&mut self, election: &ElectionName) -> Result<Option<Record>, NatsError> {
@@ -190,7 +193,8 @@ impl<'a> End<'a> {
 
     /// Whether all elections of the other end are here: the bucket is in use because an earlier run has come to its end.
     async fn has_all_of(&mut self, from: &mut End<'_>) -> Result<bool, NatsError> {
-        let here = self.elections().await?;
-        Ok(from.elections().await?.iter().all(|election| here.contains(election)))
+        let here = self.records().await?;
+        let is_here = |(election, _)| here.iter().any(|(here, _)| *here == election);
+        Ok(from.records().await?.into_iter().all(is_here))
     }
 }

@@ -230,3 +230,38 @@ struct Rule {
     /// What allows to change it, if anything may.
     setting: Option<Setting>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_chosen_is_called_as_it_is_shown() {
+        for storage in [Storage::File, Storage::Memory] {
+            assert_eq!(storage.to_string().parse::<Storage>().unwrap(), storage);
+        }
+        for setting in Setting::ALL {
+            assert_eq!(setting.to_string().parse::<Setting>().unwrap(), setting);
+            assert!(Setting::names().contains(&setting.to_string()));
+        }
+        let unknown = "tape".parse::<Storage>().unwrap_err();
+        assert!(matches!(unknown, SetupError::UnknownStorage { name } if name == "tape"));
+        let unknown = "max_msgs".parse::<Setting>().unwrap_err();
+        assert!(matches!(unknown, SetupError::UnknownSetting { name } if name == "max_msgs"));
+    }
+
+    #[test]
+    fn all_that_is_not_as_it_must_be_is_told_at_once() {
+        let difference = |setting, found: &str, wanted: &str| {
+            let (found, wanted) = (found.to_owned(), wanted.to_owned());
+            Difference { setting, found, wanted }
+        };
+        let differences =
+            vec![difference("max_age", "7", "0"), difference("discard", "old", "new")];
+        let told = BucketError::Differs(differences).to_string();
+        assert!(
+            told.contains("`max_age` is 7 and must be 0; `discard` is old and must be new"),
+            "{told}"
+        );
+    }
+}

@@ -14,9 +14,9 @@ use std::{
 use serde_json::{Value, json};
 use tenure::{
     ElectionName, Fence, Identity, StoreError,
-    store::{AcquireRequest, PlaceRequest, ReleaseRequest, RenewRequest, Session, Store},
+    store::{AcquireRequest, Outcome, PlaceRequest, ReleaseRequest, RenewRequest, Session, Store},
 };
-use tenure_nats::{NatsError, NatsStore, migrate};
+use tenure_nats::{NatsError, NatsStore, SetupError, migrate};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
@@ -159,7 +159,57 @@ async fn a_record_that_comes_and_goes_is_not_placed_and_not_won() {
     let mut session = store.session(&election());
     assert_contended(session.place(&PlaceRequest::new(LEASE)).await);
     let outcome = session.acquire(&AcquireRequest::new(holder(), None, LEASE)).await.unwrap();
-    assert_eq!(outcome, tenure::store::Outcome::Lost(None));
+    assert_eq!(outcome, Outcome::Lost(None));
+}
+
+/// Between the claim and the look at what came of it.
+#[tokio::test]
+async fn a_claim_that_was_written_over_before_it_was_read_back_is_lost() {
+    let (read, looks) = (renewed_elsewhere(), AtomicU64::new(0));
+    let store = scripted(move |subject| match subject {
+        "$JS.API.STREAM.INFO.KV_leader_election" => bucket(|_| {}),
+        "$JS.API.STREAM.MSG.GET.KV_leader_election" => {
+            if looks.fetch_add(1, Ordering::SeqCst) == 0 { refusal(NO_MESSAGE) } else { read() }
+        }
+        _ => json!({"stream": "KV_leader_election", "seq": 1_795_990_913_000_000_u64}).to_string(),
+    })
+    .await;
+    let claim = AcquireRequest::new(Identity::new("web-2").unwrap(), None, LEASE);
+    let outcome = store.session(&election()).acquire(&claim).await.unwrap();
+    let Outcome::Lost(Some(by)) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(by.holder, Some(holder()));
+}
+
+#[tokio::test]
+async fn what_is_shown_of_a_store_and_its_sessions_is_no_secret() {
+    let store = NatsStore::new("nats://app:secret@127.0.0.1:1").unwrap();
+    let store = store.with_bucket("leases").unwrap();
+    let session = store.session(&election());
+    let shown = format!("{store:?} {session:?}");
+    assert!(shown.contains("leases") && shown.contains("127.0.0.1:1"), "{shown}");
+    assert!(shown.contains("billing") && !shown.contains("secret"), "{shown}");
+}
+
+/// Files of certificates are read when somebody connects. Those of an application's client are its own business.
+#[tokio::test]
+async fn a_store_looks_for_its_certificates_when_it_connects() {
+    let store = || NatsStore::new("tls://127.0.0.1:1").unwrap();
+    let with_authority = store().with_root_certificates("/nowhere/ca.pem").unwrap();
+    let with_certificate = store().with_client_certificate("/nowhere/a.pem", "/nowhere/a.key");
+    for store in [with_authority, with_certificate.unwrap()] {
+        store.ping().await.unwrap_err();
+    }
+    assert!(matches!(store().with_max_bytes(0), Err(SetupError::NoBytes)));
+
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    // Nobody answers there; the client connects by itself, when it can.
+    let client =
+        async_nats::ConnectOptions::new().retry_on_initial_connect().connect(addr.to_string());
+    let theirs = NatsStore::from_client(client.await.unwrap());
+    let refused = theirs.with_client_certificate("/nowhere/a.pem", "/nowhere/a.key").unwrap_err();
+    assert!(matches!(refused, SetupError::NotOurClient { .. }), "{refused}");
+    assert!(refused.to_string().contains("a client certificate"), "{refused}");
 }
 
 /// Somebody deletes it whenever it was made.

@@ -8,7 +8,9 @@ use std::{error::Error, future::poll_fn, pin::pin, task::Poll};
 
 use serde_json::{Value, json};
 use tenure::{Fence, StoreError, store::Session};
-use tenure_nats::{BucketError, Difference, NatsError, NatsStore, Setting, Storage, migrate};
+use tenure_nats::{
+    BucketError, Difference, NatsError, NatsStore, Setting, Storage, async_nats::HeaderMap, migrate,
+};
 use tenure_testbed::Nats;
 
 use common::{Admin, Candidate, current, election, fresh_name, fresh_store, lost, old, won};
@@ -325,24 +327,27 @@ async fn elections_move_to_another_bucket_and_nobody_leads_in_both() {
     .await;
 }
 
+/// Until it is dropped after so many polls; `None` then.
+async fn dropped_after<T>(polls: usize, migration: impl Future<Output = T>) -> Option<T> {
+    let mut migration = pin!(migration);
+    let mut left = polls;
+    poll_fn(|cx| {
+        left -= 1;
+        match migration.as_mut().poll(cx) {
+            Poll::Ready(moved) => Poll::Ready(Some(moved)),
+            Poll::Pending if left == 0 => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
 #[tokio::test]
 async fn a_migration_that_was_dropped_anywhere_is_finished_by_the_next() {
     for server in [old(), current()] {
         for polls in 1.. {
             let (from, to, mut leader, term) = to_be_moved(server).await;
-            let done = {
-                let mut migration = pin!(migrate(&from, &to));
-                let mut left = polls;
-                poll_fn(|cx| {
-                    left -= 1;
-                    match migration.as_mut().poll(cx) {
-                        Poll::Ready(moved) => Poll::Ready(Some(moved.unwrap())),
-                        Poll::Pending if left == 0 => Poll::Ready(None),
-                        Poll::Pending => Poll::Pending,
-                    }
-                })
-                .await
-            };
+            let done = dropped_after(polls, migrate(&from, &to)).await.map(Result::unwrap);
             if done.is_none() {
                 // Until it is finished nobody leads in the new one.
                 let early = Candidate::new("early", &to).session.inspect().await;
@@ -357,6 +362,66 @@ async fn a_migration_that_was_dropped_anywhere_is_finished_by_the_next() {
             }
         }
     }
+}
+
+/// What is on its way to one bucket does not go to another one from there, from either end, before it has arrived.
+#[tokio::test]
+async fn a_migration_that_was_dropped_keeps_others_out() {
+    let server = current();
+    let (mut filling, mut elsewhere) = (0, 0);
+    for polls in 1.. {
+        let (from, to, ..) = to_be_moved(server).await;
+        if dropped_after(polls, migrate(&from, &to)).await.is_some() {
+            break;
+        }
+        let other = |what| store(server, &fresh_name(what));
+        match bucket_error(&migrate(&to, &other("onwards")).await.unwrap_err()) {
+            BucketError::Missing | BucketError::Unprepared => {}
+            BucketError::Filling => {
+                filling += 1;
+                let refused = to.ensure_schema().await.unwrap_err();
+                assert!(matches!(bucket_error(&refused), BucketError::Filling), "{refused:?}");
+            }
+            error => panic!("{error:?}"),
+        }
+        // Unless it had only begun.
+        if let Err(error) = migrate(&from, &other("aside")).await {
+            let error = bucket_error(&error);
+            assert!(matches!(error, BucketError::MovedElsewhere { .. }), "{error:?}");
+            elsewhere += 1;
+        }
+    }
+    assert!(filling > 0 && elsewhere > 0, "{filling} {elsewhere}");
+}
+
+#[tokio::test]
+async fn only_a_bucket_that_is_whole_is_moved_and_what_was_deleted_there_is_not() {
+    on_both(async |server| {
+        let admin = Admin::of(server).await;
+        let bucket = fresh_name("foreign");
+        admin.create(&bucket, |_| {}).await;
+        let to = store(server, &fresh_name("target"));
+        let error = migrate(&store(server, &bucket), &to).await.unwrap_err();
+        assert!(matches!(bucket_error(&error), BucketError::Unprepared), "{error:?}");
+
+        let (from, bucket) = fresh_store(server).await;
+        Candidate::new("a", &from).lead().await;
+        let mut deleted = HeaderMap::new();
+        deleted.insert("KV-Operation", "DEL");
+        admin.put_with(&bucket, "gone", "", deleted).await;
+        assert_eq!(migrate(&from, &to).await.unwrap(), 1);
+        // What has come to its end may be repeated.
+        assert_eq!(migrate(&from, &to).await.unwrap(), 1);
+
+        let (frozen, bucket) = fresh_store(server).await;
+        let mut config = admin.info(&bucket).await["config"].clone();
+        config["sealed"] = true.into();
+        let sealed = admin.ask(&format!("STREAM.UPDATE.KV_{bucket}"), &config).await;
+        assert!(sealed["error"].is_null(), "{sealed}");
+        let error = migrate(&frozen, &store(server, &fresh_name("target"))).await.unwrap_err();
+        assert!(matches!(bucket_error(&error), BucketError::Sealed { .. }), "{error:?}");
+    })
+    .await;
 }
 
 #[tokio::test]

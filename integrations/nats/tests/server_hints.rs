@@ -115,6 +115,24 @@ async fn a_watch_that_breaks_again_and_again_comes_back_ever_more_rarely_and_lea
     }
 }
 
+/// The server says now and then that it is still there. Without that the watch would be given up for a new one, which begins
+/// with a hint.
+#[tokio::test]
+async fn a_watch_on_which_nothing_happens_is_kept() {
+    let (store, _) = fresh_store(current()).await;
+    let mut candidate = Candidate::new("a", &store);
+    let mut hints = candidate.session.hints();
+    hints.next().await.unwrap();
+    let hint = tokio::select! {
+        hint = hints.next() => hint,
+        () = sleep(Duration::from_secs(16)) => None,
+    };
+    assert_eq!(hint, None);
+    let term = candidate.lead().await;
+    won(candidate.session.release(&candidate.release_of(term.fence)).await.unwrap());
+    hints.next().await.unwrap();
+}
+
 #[tokio::test]
 async fn hints_can_be_switched_off_and_then_nothing_is_watched() {
     let (store, bucket) = fresh_store(old()).await;

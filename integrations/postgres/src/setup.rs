@@ -100,7 +100,9 @@ pub(crate) fn options_from_url(url: &str) -> Result<PgConnectOptions, SetupError
     if let Some(name) = unknown_parameter(rest) {
         return Err(SetupError::Parameter { name });
     }
-    let options = PgConnectOptions::from_str(url).map_err(SetupError::Url)?;
+    let options = PgConnectOptions::from_str(url).map_err(|error| {
+        SetupError::Url(if hides_a_secret(rest) { unspecific() } else { error })
+    })?;
     if !names_a_host(rest) {
         return Err(SetupError::NoHost);
     }
@@ -127,9 +129,17 @@ fn unknown_parameter(rest: &str) -> Option<String> {
     let known =
         |name: &str| name.is_empty() || name.starts_with("options[") || PARAMETERS.contains(&name);
     let name = names.find(|name| !known(name))?;
-    // Behind a question mark in a password stands the rest of it, which may contain anything.
-    let may_be_secret = rest.split_once('?').is_some_and(|(_, behind)| behind.contains('@'));
-    Some(if may_be_secret { String::new() } else { name.to_owned() })
+    Some(if hides_a_secret(rest) { String::new() } else { name.to_owned() })
+}
+
+/// Whether what looks like a query may be the rest of a password with a question mark in it, which may contain anything.
+fn hides_a_secret(rest: &str) -> bool {
+    rest.split_once('?').is_some_and(|(_, behind)| behind.contains('@'))
+}
+
+/// In place of the driver's error, which repeats the value that it does not understand.
+fn unspecific() -> sqlx::Error {
+    sqlx::Error::Configuration("a parameter of the URL has a value that is not possible".into())
 }
 
 fn query(rest: &str) -> &str {
@@ -222,6 +232,7 @@ mod tests {
             "app:secret://db/app",
             "postgres://app:secret@db:notaport/app",
             "postgres://app:secret@db/app?sslmode=secret2",
+            "postgres:///app?sslmode=app:secret@db",
             "postgres://app:secret@/app",
             "postgres://app:secret@db:99999999/app",
         ] {
