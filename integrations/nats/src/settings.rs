@@ -156,11 +156,8 @@ impl Bucket {
     /// What a bucket must be like, and whether this one is.
     fn rules(&self, config: &Value) -> Vec<Rule> {
         let number = |name: &str| config[name].as_i64().unwrap_or_default();
-        let absent = |name: &str| match &config[name] {
-            Value::Null => true,
-            Value::Array(items) => items.is_empty(),
-            _ => false,
-        };
+        let absent =
+            |name: &str| config[name].as_array().map_or(config[name].is_null(), Vec::is_empty);
         let is = |name, wanted: Value| Rule {
             name,
             kept: config[name] == wanted,
@@ -234,6 +231,7 @@ struct Rule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NatsStore;
 
     #[test]
     fn what_can_be_chosen_is_called_as_it_is_shown() {
@@ -248,6 +246,25 @@ mod tests {
         assert!(matches!(unknown, SetupError::UnknownStorage { name } if name == "tape"));
         let unknown = "max_msgs".parse::<Setting>().unwrap_err();
         assert!(matches!(unknown, SetupError::UnknownSetting { name } if name == "max_msgs"));
+    }
+
+    #[test]
+    fn a_bucket_gets_its_messages_from_nowhere_else() {
+        let store = NatsStore::new("nats://db").unwrap();
+        let mut config = json!({
+            "subjects": [store.bucket.all_subjects()], "storage": "file", "retention": "limits",
+            "max_msgs_per_subject": 1, "sources": [],
+        });
+        store.bucket.no_differences(&config).unwrap();
+        for (name, value) in [("mirror", json!({"name": "x"})), ("sources", json!([{"name": "x"}]))]
+        {
+            let before = config[name].take();
+            config[name] = value;
+            let error = store.bucket.no_differences(&config).unwrap_err();
+            assert!(error.to_string().contains(name), "{error}");
+            config[name] = before;
+        }
+        store.bucket.no_differences(&config).unwrap();
     }
 
     #[test]
