@@ -1,14 +1,7 @@
 //! Changes that cargo-mutants makes up, in the two folders that everything else rests on. Those that none of their own tests
 //! notices must be explained in `tests/README.md`.
 
-use std::{
-    collections::BTreeSet,
-    fmt, fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
-
-use serde::Deserialize;
+use std::{collections::BTreeSet, fmt, fs, path::Path, process::Command};
 
 use crate::{Failure, cargo, steps::Steps, tools::Tool};
 
@@ -18,7 +11,7 @@ const CARGO_MUTANTS: Tool = Tool { name: "cargo-mutants", version: "27.1.0" };
 /// The folders below `src`. Of the tests only their own ones are run: what is shown of them is shown there.
 const FOLDERS: [&str; 2] = ["protocol", "term"];
 
-/// In seconds, how long these tests may take: a few are enough for all of them, but not on a machine that has much to do.
+/// In seconds, how long these tests may take. Three are enough for all of them, but not on a machine that has much to do.
 const PATIENCE: &str = "20";
 
 const FILE: &str = "tests/README.md";
@@ -26,7 +19,7 @@ const BEGINS: &str = "<!-- changes that no test notices -->\n";
 const ENDS: &str = "<!-- end of changes that no test notices -->\n";
 
 /// What cargo-mutants says with its exit status when it has tried all: every change is noticed, some are not, or with some the
-/// tests came to no end.
+/// tests came to no end. Those are noticed, too: where somebody waits for the end of a term, the end of that is what is tried.
 const HAS_TRIED_ALL: [i32; 3] = [0, 2, 3];
 
 /// Makes each change in a copy of the workspace, runs the tests of its folder, and fails unless those that survive are the
@@ -45,9 +38,8 @@ pub(super) fn try_all(steps: &mut Steps) -> Result<(), Failure> {
             if !status.code().is_some_and(|code| HAS_TRIED_ALL.contains(&code)) {
                 return Err(Failure::new(format!("{} failed: {status}", CARGO_MUTANTS.name)));
             }
-            let reports = reports.join("mutants.out");
-            let report = Report::read(&reports.join("outcomes.json"))?;
-            found.extend(survivors(report, |log| read(&reports.join(log)))?);
+            let missed = read(&reports.join("mutants.out").join("missed.txt"))?;
+            found.extend(missed.lines().map(change));
             Ok(())
         })?;
     }
@@ -70,57 +62,6 @@ fn changes(folder: &str, target: &Path, reports: &Path) -> Command {
         // Half of the time would go into it.
         .env("CARGO_PROFILE_DEV_DEBUG", "none");
     program
-}
-
-/// What cargo-mutants writes, as far as it matters here.
-#[derive(Debug, Deserialize)]
-struct Report {
-    outcomes: Vec<Outcome>,
-}
-
-impl Report {
-    fn read(file: &Path) -> Result<Self, Failure> {
-        let text = read(file)?;
-        serde_json::from_str(&text).map_err(|error| cannot("be understood", file, &error))
-    }
-}
-
-#[derive(Debug, Deserialize)]
-struct Outcome {
-    scenario: Scenario,
-    summary: String,
-    /// Below the directory of the report.
-    log_path: PathBuf,
-}
-
-#[derive(Debug, Deserialize)]
-enum Scenario {
-    /// No change.
-    Baseline,
-    Mutant {
-        name: String,
-    },
-}
-
-/// The changes that no test has failed for.
-fn survivors(
-    report: Report,
-    log: impl Fn(&Path) -> Result<String, Failure>,
-) -> Result<BTreeSet<String>, Failure> {
-    let mut found = BTreeSet::new();
-    for Outcome { scenario, summary, log_path } in report.outcomes {
-        let Scenario::Mutant { name } = scenario else { continue };
-        let survives = match summary.as_str() {
-            "MissedMutant" => true,
-            // Another test has failed, or nobody knows what is wrong.
-            "Timeout" => !log(&log_path)?.contains("... FAILED\n"),
-            _ => false,
-        };
-        if survives {
-            found.insert(change(&name));
-        }
-    }
-    Ok(found)
 }
 
 /// `FILE:LINE:COLUMN: WHAT`, without the place in the file, which every other change moves, as it stands in the document.
@@ -186,29 +127,6 @@ mod tests {
             change(line)
                 .ends_with("`replace <impl fmt::Debug for Term>::fmt -> fmt::Result with Ok(())`")
         );
-    }
-
-    #[test]
-    fn a_change_survives_if_no_test_has_failed_for_it() {
-        let mutant = |name: &str, summary: &str, log_path: &str| {
-            let name = format!("a.rs:1:2: {name}");
-            serde_json::json!({"scenario": {"Mutant": {"name": name}}, "summary": summary, "log_path": log_path})
-        };
-        let outcomes = [
-            serde_json::json!({"scenario": "Baseline", "summary": "Success", "log_path": "baseline"}),
-            mutant("caught", "CaughtMutant", "noticed"),
-            mutant("unviable", "Unviable", "unclear"),
-            mutant("missed", "MissedMutant", "unclear"),
-            mutant("noticed", "Timeout", "noticed"),
-            mutant("endless", "Timeout", "unclear"),
-        ];
-        let report = serde_json::from_value(serde_json::json!({"outcomes": outcomes})).unwrap();
-        let log = |path: &Path| {
-            let outcome = if path == Path::new("noticed") { "FAILED" } else { "ok" };
-            Ok(format!("test one ... {outcome}\ntest other has been running\n"))
-        };
-        let found = survivors(report, log).unwrap();
-        assert_eq!(found, set(&["`a.rs`: `endless`", "`a.rs`: `missed`"]));
     }
 
     #[test]
