@@ -6,6 +6,7 @@ use tenure::{Elector, MemoryStore, Overrun};
 use tokio::runtime::Builder;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let elector = Elector::builder("overrun", MemoryStore::new())

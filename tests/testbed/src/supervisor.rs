@@ -86,8 +86,9 @@ impl Supervisor {
             send(&self.children(), signal);
         }
         if signal == Signal::STOP {
-            // It takes effect on one thread after the other.
+            // It takes effect on one thread after the other, and the main process may have had another child before its turn.
             while server.into_iter().chain(self.children()).any(has_running_threads) {
+                send(&self.children(), signal);
                 thread::sleep(Duration::from_millis(1));
             }
         }
@@ -214,5 +215,20 @@ mod tests {
         assert!(is_there(large));
         server.end(Signal::KILL).unwrap();
         assert!(!is_there(large), "a child is left of a server that was killed");
+    }
+
+    /// Between a signal and its effect the main process may have another child.
+    #[test]
+    fn a_server_that_starts_children_all_the_time_is_stopped_with_all_of_them() {
+        let script = "for i in $(seq 300); do sleep 1000 & done; sleep 1000";
+        let (shell, log) = (Path::new("/bin/sh"), Path::new("/dev/null"));
+        let account = Account::unprivileged().unwrap();
+        let mut server = Supervisor::start(account, shell, ["-c", script], log).unwrap();
+        while server.children().len() < 301 {
+            server.signal_all(Signal::STOP);
+            assert!(!server.children().into_iter().any(has_running_threads));
+            server.signal_all(Signal::CONT);
+        }
+        server.end(Signal::KILL).unwrap();
     }
 }

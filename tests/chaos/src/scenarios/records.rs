@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_tests::{Command, Event};
 
-use super::Scenario;
+use super::{LONGER_THAN_A_TERM, Scenario};
 use crate::{kind::Need, stage::Stage};
 
 pub(super) const ALL: &[Scenario] = &[
@@ -63,6 +63,9 @@ fn restored(stage: &mut Stage) {
         stage.wait(Duration::from_millis(500));
     }
     let fault = stage.begin("restored from a backup", None);
+    // What stands in the backup is over, and may be claimed at once. The term that it does not know of must be over as well.
+    stage.ground.kill();
+    stage.wait(LONGER_THAN_A_TERM);
     stage.ground.restore(&backup);
     let healed = stage.end(fault);
     stage.recovers_within(healed, stage.recovery() + timing.lease_duration());
