@@ -25,6 +25,9 @@ mod code {
     pub(super) const WRONG_SEQUENCE: [u64; 2] = [10071, 10164];
 }
 
+/// When a stream was created of which the server has not got so far: the zero of its time.
+const UNFINISHED: &str = "0001-01-01T00:00:00Z";
+
 /// The part of a stream's description that is used. The configuration is kept as it came.
 #[derive(Debug, Deserialize)]
 pub(crate) struct StreamInfo {
@@ -45,10 +48,14 @@ pub(crate) struct StreamState {
 }
 
 impl StreamInfo {
-    /// When it was created, in microseconds of the server's clock.
-    pub(crate) fn created_us(&self) -> Result<u64, NatsError> {
+    /// When it was created, in microseconds of the server's clock; `None` while that is being done.
+    pub(crate) fn created_us(&self) -> Result<Option<u64>, NatsError> {
+        if self.created == UNFINISHED {
+            return Ok(None);
+        }
         let ns = parse_time(&self.created)?.unix_timestamp_nanos();
-        u64::try_from(ns / 1_000).map_err(|_| NatsError::reply("a stream created before 1970"))
+        let us = u64::try_from(ns / 1_000);
+        us.map(Some).map_err(|_| NatsError::reply("a stream created before 1970"))
     }
 }
 
@@ -253,7 +260,8 @@ mod tests {
             total: 0,
         };
         let us = info("2026-11-29T22:21:53.751908196Z").created_us().unwrap();
-        assert_eq!(us, 1_795_990_913_751_908);
+        assert_eq!(us, Some(1_795_990_913_751_908));
+        assert_eq!(info("0001-01-01T00:00:00Z").created_us().unwrap(), None);
         assert!(info("1969-11-29T22:21:53Z").created_us().is_err());
         assert!(info("now").created_us().is_err());
     }

@@ -1,6 +1,6 @@
 //! The stream behind a bucket: how it must be, and how it is made.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use serde_json::{Value, json};
 use tenure::ElectionName;
@@ -15,6 +15,11 @@ use crate::{
 
 /// Revisions of a bucket begin at the time of its creation, in microseconds; those of one that nobody prepared, at one.
 const FIRST_REVISION: u64 = 1_000_000_000_000_000;
+
+/// How many steps are taken to make a bucket, and how long is waited where the server was not ready for one: one second at
+/// most, which a server under load was seen to need a small part of.
+const TURNS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(50);
 
 const READY: &str = "leader elections of tenure";
 const FILLING: &str = "tenure: elections are being moved here";
@@ -231,42 +236,62 @@ impl Bucket {
         connection.update_stream(&self.stream(), &config).await
     }
 
-    /// Each turn takes one step, of which everybody else may take the same at the same time.
+    /// Each turn takes one step, of which everybody else may take the same at the same time. A server answers requests about a
+    /// stream before it has created the whole of it, in various ways; so it is given time, and asked again.
     async fn make(
         &self,
         connection: &mut Connection,
         description: &str,
     ) -> Result<StreamInfo, NatsError> {
-        let stream = self.stream();
-        for _ in 0..8 {
-            let Some(mut info) = connection.stream_info(&stream, None).await? else {
-                connection.create_stream(&stream, &self.config(description)).await?;
-                continue;
-            };
-            if phase(&info) == Phase::Sealed {
-                return Err(BucketError::sealed(&info).into());
-            }
-            if self.adopt(&mut info.config) {
-                connection.update_stream(&stream, &info.config).await?;
-                continue;
-            }
-            self.no_differences(&info.config)?;
-            if phase(&info) == Phase::Unprepared {
-                if info.state.messages > 0 {
-                    return Err(BucketError::InUse { messages: info.state.messages }.into());
+        let mut reason = NatsError::Contended;
+        for _ in 0..TURNS {
+            match self.step(connection, description).await {
+                Ok(Some(info)) => return Ok(info),
+                Ok(None) => reason = NatsError::Contended,
+                Err(error) if error.may_be_due_to_a_creation() => {
+                    reason = error;
+                    tokio::time::sleep(PAUSE).await;
                 }
-                // The same number whoever does it, so that it never takes away what was written since.
-                connection.begin_stream_at(&stream, info.created_us()?).await?;
-                continue;
+                Err(error) => return Err(error),
             }
-            if info.state.messages == 0 {
-                // nats-server 2.9 forgets where an empty stream stood.
-                let note = format!("{READY}; this message keeps the bucket from being empty");
-                connection.store(&stream, &self.subject_of_key("/note"), 0, note.into()).await?;
-            }
-            return Ok(info);
         }
-        Err(NatsError::Contended)
+        Err(reason)
+    }
+
+    /// Does the first thing that there is to do. Answers how the bucket is when there is nothing left.
+    async fn step(
+        &self,
+        connection: &mut Connection,
+        description: &str,
+    ) -> Result<Option<StreamInfo>, NatsError> {
+        let stream = self.stream();
+        let Some(mut info) = connection.stream_info(&stream, None).await? else {
+            connection.create_stream(&stream, &self.config(description)).await?;
+            return Ok(None);
+        };
+        if phase(&info) == Phase::Sealed {
+            return Err(BucketError::sealed(&info).into());
+        }
+        if self.adopt(&mut info.config) {
+            connection.update_stream(&stream, &info.config).await?;
+            return Ok(None);
+        }
+        self.no_differences(&info.config)?;
+        if phase(&info) == Phase::Unprepared {
+            if info.state.messages > 0 {
+                return Err(BucketError::InUse { messages: info.state.messages }.into());
+            }
+            // The same number whoever does it, so that it never takes away what was written since.
+            let created = info.created_us()?.ok_or(NatsError::BeingCreated)?;
+            connection.begin_stream_at(&stream, created).await?;
+            return Ok(None);
+        }
+        if info.state.messages == 0 {
+            // nats-server 2.9 forgets where an empty stream stood.
+            let note = format!("{READY}; this message keeps the bucket from being empty");
+            connection.store(&stream, &self.subject_of_key("/note"), 0, note.into()).await?;
+        }
+        Ok(Some(info))
     }
 
     fn subject_of_key(&self, key: &str) -> String {

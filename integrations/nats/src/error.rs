@@ -73,6 +73,9 @@ pub enum NatsError {
     /// The operating system has no random bits.
     #[error("there are no random bits")]
     NoRandomness(#[from] getrandom::Error),
+    /// Another request to create the bucket did not come to its end.
+    #[error("the bucket is still being created")]
+    BeingCreated,
     /// Somebody else kept writing in between.
     #[error("it was changed by somebody else, again and again")]
     Contended,
@@ -133,6 +136,7 @@ impl NatsError {
             | Self::Value { .. }
             | Self::LastFence
             | Self::NoRandomness(_)
+            | Self::BeingCreated
             | Self::Contended => true,
             Self::Request(error) => is_no_responders(error),
             _ => false,
@@ -147,6 +151,14 @@ impl NatsError {
     /// Whether the bucket takes nothing any more.
     pub(crate) fn is_sealed(&self) -> bool {
         self.jetstream_code() == Some(10109)
+    }
+
+    /// Whether a server may say this because somebody else's request to create the same bucket is under way: what there is
+    /// of it has no time of creation, takes no messages, or is taken for another stream with the same subjects or files.
+    pub(crate) fn may_be_due_to_a_creation(&self) -> bool {
+        matches!(self, Self::BeingCreated)
+            || matches!(self.jetstream_code(), Some(10049 | 10065))
+            || self.is_no_responders()
     }
 
     /// Whether nobody takes what is sent to this subject.
@@ -222,6 +234,7 @@ fn judge(error: &NatsError) -> (StoreErrorKind, &str) {
         ),
         NatsError::LastFence => (Fatal, "its fence is the highest there is"),
         NatsError::NoRandomness(_) => (Fatal, "the operating system gives no random bits"),
+        NatsError::BeingCreated => (Transient, "somebody else is creating it just now"),
         NatsError::Contended => (Transient, "somebody else changed it again and again"),
     }
 }

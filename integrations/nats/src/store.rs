@@ -175,8 +175,8 @@ impl NatsStore {
         self
     }
 
-    /// Creates and prepares the bucket, unless that was done. Safe on every replica at once. A user that may not create
-    /// streams succeeds if somebody else has done so.
+    /// Creates and prepares the bucket, unless that was done. Safe on every replica at once: where another one is at it, it is
+    /// waited for, about a second at most. A user that may not create streams succeeds if somebody else has done so.
     ///
     /// # Errors
     /// [`StoreError`], fatal if the server does not allow it, or if the bucket is there and not fit: its source then is a

@@ -4,9 +4,10 @@
 
 use std::{
     error::Error,
+    net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -28,10 +29,19 @@ const TERM: i64 = 40;
 /// What it answers, to which subject.
 type Script = dyn Fn(&str) -> String + Send + Sync;
 
-/// The store of a server that speaks as much of the protocol as the driver needs.
+/// What the script has for a subject to which nobody listens.
+const NOBODY: &str = "";
+
+/// The store of a server that answers as the script has it.
 async fn scripted(script: impl Fn(&str) -> String + Send + Sync + 'static) -> NatsStore {
+    let addr = serve(script).await;
+    NatsStore::new(&format!("nats://{addr}")).unwrap()
+}
+
+/// Starts a server that speaks as much of the protocol as the driver needs.
+async fn serve(script: impl Fn(&str) -> String + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("nats://{}", listener.local_addr().unwrap());
+    let addr = listener.local_addr().unwrap();
     let script: Arc<Script> = Arc::new(script);
     tokio::spawn(async move {
         loop {
@@ -41,7 +51,7 @@ async fn scripted(script: impl Fn(&str) -> String + Send + Sync + 'static) -> Na
             tokio::spawn(async move { converse(client, &*script).await });
         }
     });
-    NatsStore::new(&url).unwrap()
+    addr
 }
 
 async fn converse(client: TcpStream, script: &Script) -> std::io::Result<()> {
@@ -63,7 +73,12 @@ async fn converse(client: TcpStream, script: &Script) -> std::io::Result<()> {
                 client.read_exact(&mut payload).await?;
                 let answer = script(subject);
                 let length = answer.len();
-                let message = format!("MSG {reply_to} {inbox} {length}\r\n{answer}\r\n");
+                let message = match &*answer {
+                    NOBODY => {
+                        format!("HMSG {reply_to} {inbox} 16 16\r\nNATS/1.0 503\r\n\r\n\r\n")
+                    }
+                    answer => format!("MSG {reply_to} {inbox} {length}\r\n{answer}\r\n"),
+                };
                 client.write_all(message.as_bytes()).await?;
             }
             _ => {}
@@ -91,6 +106,9 @@ fn refusal(err_code: u64) -> String {
 }
 
 const NO_MESSAGE: u64 = 10037;
+const NO_FILES: u64 = 10049;
+const NO_STREAM: u64 = 10059;
+const SUBJECTS_OVERLAP: u64 = 10065;
 const WRONG_SEQUENCE: u64 = 10071;
 
 /// A message of the stream.
@@ -190,32 +208,114 @@ async fn what_is_shown_of_a_store_and_its_sessions_is_no_secret() {
     assert!(shown.contains("billing") && !shown.contains("secret"), "{shown}");
 }
 
-/// Files of certificates are read when somebody connects. Those of an application's client are its own business.
-#[tokio::test]
-async fn a_store_looks_for_its_certificates_when_it_connects() {
-    let store = || NatsStore::new("tls://127.0.0.1:1").unwrap();
-    let with_authority = store().with_root_certificates("/nowhere/ca.pem").unwrap();
-    let with_certificate = store().with_client_certificate("/nowhere/a.pem", "/nowhere/a.key");
-    for store in [with_authority, with_certificate.unwrap()] {
-        store.ping().await.unwrap_err();
-    }
-    assert!(matches!(store().with_max_bytes(0), Err(SetupError::NoBytes)));
+/// All that an error says.
+fn everything(error: &StoreError) -> String {
+    let causes = std::iter::successors(error.source(), |cause| (*cause).source());
+    causes.fold(error.to_string(), |said, cause| format!("{said}: {cause}"))
+}
 
+/// Files of certificates are read when somebody connects, and without them nobody is.
+#[tokio::test]
+async fn a_certificate_that_is_not_there_is_looked_for_when_it_is_needed() {
+    let addr = serve(|_| NOBODY.to_owned()).await;
+    let store = NatsStore::new(&format!("tls://{addr}")).unwrap();
+    let with_authority = store.clone().with_root_certificates("/nowhere/ca.pem").unwrap();
+    let with_own = store.with_client_certificate("/nowhere/own.pem", "/nowhere/own.key").unwrap();
+    for store in [with_authority, with_own] {
+        let error = store.ping().await.unwrap_err();
+        assert!(everything(&error).contains("No such file"), "{}", everything(&error));
+    }
+}
+
+/// Those of an application's client are its own business.
+#[tokio::test]
+async fn an_applications_client_takes_no_certificate() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let addr = listener.local_addr().unwrap();
+    let addr = listener.local_addr().unwrap().to_string();
     // Nobody answers there; the client connects by itself, when it can.
-    let client =
-        async_nats::ConnectOptions::new().retry_on_initial_connect().connect(addr.to_string());
+    let client = async_nats::ConnectOptions::new().retry_on_initial_connect().connect(addr);
     let theirs = NatsStore::from_client(client.await.unwrap());
-    let refused = theirs.with_client_certificate("/nowhere/a.pem", "/nowhere/a.key").unwrap_err();
+    let refused = theirs.with_client_certificate("own.pem", "own.key").unwrap_err();
     assert!(matches!(refused, SetupError::NotOurClient { .. }), "{refused}");
     assert!(refused.to_string().contains("a client certificate"), "{refused}");
+}
+
+#[test]
+fn a_bucket_without_room_for_anything_is_refused() {
+    let store = NatsStore::new("nats://db").unwrap();
+    assert!(matches!(store.with_max_bytes(0), Err(SetupError::NoBytes)));
+}
+
+/// What a server says to somebody while it carries out the request of somebody else to create the same bucket; all of it was
+/// seen when twelve did so at once.
+#[tokio::test]
+async fn a_bucket_that_is_still_being_created_is_waited_for() {
+    let unfinished = bucket(|info| {
+        info["created"] = "0001-01-01T00:00:00Z".into();
+        info["state"] = json!({"messages": 0, "first_seq": 0});
+    });
+    let unnoted = bucket(|info| info["state"]["messages"] = 0.into());
+    let stored =
+        json!({"stream": "KV_leader_election", "seq": 1_795_990_913_000_000_u64}).to_string();
+    let (info, create, note) =
+        ("$JS.API.STREAM.INFO", "$JS.API.STREAM.CREATE", "$KV.leader_election./note");
+    for course in [
+        // It is not known when it was created.
+        vec![(info, unfinished.clone()), (info, unfinished), (info, bucket(|_| {}))],
+        // It is there, and takes no messages yet.
+        vec![
+            (info, unnoted.clone()),
+            (note, NOBODY.to_owned()),
+            (info, unnoted.clone()),
+            (note, stored),
+        ],
+        // It is in the way of another one of the same name.
+        vec![
+            (info, refusal(NO_STREAM)),
+            (create, refusal(SUBJECTS_OVERLAP)),
+            (info, bucket(|_| {})),
+        ],
+        // Its files are.
+        vec![(info, refusal(NO_STREAM)), (create, refusal(NO_FILES)), (info, bucket(|_| {}))],
+    ] {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let (turns, turn) = (course.clone(), asked.clone());
+        let store = scripted(move |subject| {
+            let (expected, answer) = &turns[turn.fetch_add(1, Ordering::SeqCst)];
+            assert!(subject.starts_with(expected), "{subject} in place of {expected}");
+            answer.clone()
+        })
+        .await;
+        store.ensure_schema().await.unwrap();
+        assert_eq!(asked.load(Ordering::SeqCst), course.len(), "{course:?}");
+    }
+}
+
+/// Nobody is creating it: then the reason is another one, and is said.
+#[tokio::test]
+async fn a_bucket_that_cannot_be_created_is_not_waited_for_without_end() {
+    let unfinished = bucket(|info| {
+        info["created"] = "0001-01-01T00:00:00Z".into();
+        info["state"] = json!({"messages": 0, "first_seq": 0});
+    });
+    let store = scripted(move |_| unfinished.clone()).await;
+    let error = store.ensure_schema().await.unwrap_err();
+    assert!(matches!(cause(&error), NatsError::BeingCreated), "{error:?}");
+    assert!(error.is_retryable(), "{error}");
+
+    let store = scripted(|subject| match subject {
+        "$JS.API.STREAM.INFO.KV_leader_election" => refusal(NO_STREAM),
+        _ => refusal(SUBJECTS_OVERLAP),
+    })
+    .await;
+    let error = store.ensure_schema().await.unwrap_err();
+    assert_eq!(cause(&error).jetstream_code(), Some(SUBJECTS_OVERLAP));
+    assert!(error.is_fatal() && error.to_string().contains("with_bucket"), "{error}");
 }
 
 /// Somebody deletes it whenever it was made.
 #[tokio::test]
 async fn a_bucket_that_never_stays_is_given_up_for_now() {
-    const NO_STREAM: u64 = 10059;
     let store = scripted(|subject| match subject {
         "$JS.API.STREAM.INFO.KV_leader_election" => refusal(NO_STREAM),
         _ => json!({}).to_string(),
