@@ -1,9 +1,12 @@
 //! What the private server promises, seen from outside.
 
 use std::{
+    env, fs,
     io::Read,
     net::{SocketAddr, TcpStream},
+    os::unix::fs::{MetadataExt, chown},
     path::Path,
+    process,
     time::Duration,
 };
 
@@ -48,6 +51,22 @@ fn two_servers_do_not_touch_each_other_and_leave_nothing_behind() {
     assert_eq!(greeting(other.addr(), Duration::from_secs(30)).unwrap(), 10);
 }
 
+/// When it starts, it removes what it takes for tables that it left there before it crashed.
+#[test]
+fn a_server_that_starts_leaves_the_temporary_tables_of_others_alone() {
+    let other = Mariadb::start().unwrap();
+    let owner = other.data().metadata().unwrap();
+    let tables = [env::temp_dir().as_path(), other.data()]
+        .map(|at| at.join(format!("#sql-temptable-{}.MAI", process::id())));
+    for table in &tables {
+        fs::write(table, "").unwrap();
+        chown(table, Some(owner.uid()), Some(owner.gid())).unwrap();
+    }
+    let _server = Mariadb::start().unwrap();
+    let left = tables.each_ref().map(|table| fs::remove_file(table).is_ok());
+    assert_eq!(left, [true, true], "{tables:?}");
+}
+
 #[test]
 fn an_option_that_the_server_does_not_know_is_an_error_with_its_log() {
     let error = Mariadb::start_with(&["--no-such-option"]).unwrap_err();
@@ -60,7 +79,7 @@ fn a_restored_server_has_the_files_that_it_had() {
     let backup = server.back_up().unwrap();
     assert!(server.is_running());
     let since = server.data().join("since");
-    std::fs::write(&since, "then").unwrap();
+    fs::write(&since, "then").unwrap();
     server.restore(&backup).unwrap();
     assert!(!since.exists());
     assert_eq!(greeting(server.addr(), Duration::from_secs(30)).unwrap(), 10);
