@@ -37,6 +37,12 @@ impl Failure {
     }
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 const COMMANDS: &[Command] = &[
     test::COMMAND,
     conformance::COMMAND,
@@ -62,8 +68,8 @@ fn main() -> ExitCode {
     };
     match (command.run)(rest) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure(why)) => {
-            eprintln!("cargo xtask {name}: {why}");
+        Err(failure) => {
+            eprintln!("cargo xtask {name}: {failure}");
             ExitCode::FAILURE
         }
     }

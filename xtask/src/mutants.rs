@@ -101,9 +101,14 @@ fn pass_unseeded(planned: &[Planned<'_>]) -> Result<(), Failure> {
     }
     let distinct: Vec<&Trial> = distinct.into_values().collect();
     let broken = side_by_side(&distinct, |trial| {
-        let Seen { verdict, took } = watch(trial, None)?;
-        println!("{:>6.1} s  {trial} {}", took.as_secs_f64(), trial.arguments.join(" "));
-        Ok((verdict != Verdict::Passed).then(|| format!("\n  {trial}: {verdict}")))
+        let Seen { verdict, took, said } = watch(trial, None)?;
+        let arguments = trial.arguments.join(" ");
+        println!("{:>6.1} s  {trial} {arguments}", took.as_secs_f64());
+        if verdict == Verdict::Passed {
+            return Ok(None);
+        }
+        println!("{}", said.join("\n"));
+        Ok(Some(format!("\n  {trial} {arguments}: {verdict}")))
     })?;
     if broken.is_empty() {
         return Ok(());

@@ -22,7 +22,8 @@ pub(crate) struct Steps {
 struct Done {
     name: String,
     took: Duration,
-    passed: bool,
+    /// Why it failed, if it did.
+    failure: Option<String>,
 }
 
 impl Steps {
@@ -35,7 +36,8 @@ impl Steps {
         println!("==> {name}");
         let started = Instant::now();
         let outcome = work();
-        let done = Done { name: name.to_owned(), took: started.elapsed(), passed: outcome.is_ok() };
+        let failure = outcome.as_ref().err().map(ToString::to_string);
+        let done = Done { name: name.to_owned(), took: started.elapsed(), failure };
         println!("==> {done}\n");
         self.done.push(done);
         outcome
@@ -70,10 +72,15 @@ impl Steps {
         self.tests.map_or(0, |tests| tests.passed)
     }
 
-    /// Prints how each step went and, last, how many tests passed and failed.
+    /// Prints how each step went, why those failed that did, and last, how many tests passed and failed.
     pub(crate) fn print_summary(&self) {
         for done in &self.done {
             println!("{done}");
+        }
+        for Done { name, failure, .. } in &self.done {
+            if let Some(failure) = failure {
+                println!("{name}: {failure}");
+            }
         }
         println!(
             "{:>8.1} s  in all",
@@ -87,7 +94,7 @@ impl Steps {
 
 impl std::fmt::Display for Done {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let verdict = if self.passed { "" } else { ": FAILED" };
+        let verdict = if self.failure.is_none() { "" } else { ": FAILED" };
         write!(f, "{:>8.1} s  {}{verdict}", self.took.as_secs_f64(), self.name)
     }
 }

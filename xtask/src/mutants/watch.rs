@@ -1,4 +1,4 @@
-//! A run of a test program that ends as soon as it is clear how.
+//! A run of a test program, which with a bug in it ends as soon as it is clear how.
 
 // What is timed here is how long people wait, not an election.
 #![allow(clippy::disallowed_methods)]
@@ -21,6 +21,8 @@ const LIMIT: Duration = Duration::from_secs(180);
 pub(super) struct Seen {
     pub(super) verdict: Verdict,
     pub(super) took: Duration,
+    /// What the program printed until then, by lines.
+    pub(super) said: Vec<String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -44,7 +46,8 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Runs the program until the first test fails, with one bug awake or none.
+/// Runs the program with one bug awake, until the first test fails; or with none, to its end, since whoever reads of a failure then
+/// wants to know all about it.
 pub(super) fn watch(trial: &Trial, awake: Option<&str>) -> Result<Seen, Failure> {
     let started = Instant::now();
     let mut command = Command::new(&trial.executable);
@@ -55,28 +58,33 @@ pub(super) fn watch(trial: &Trial, awake: Option<&str>) -> Result<Seen, Failure>
         .envs(awake.map(|name| ("TENURE_MUTANT", name)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null());
+        .stderr(if awake.is_some() { Stdio::null() } else { Stdio::inherit() });
     let failed = |error| Failure::new(format!("{trial} cannot be run: {error}"));
     let mut child = command.spawn().map_err(failed)?;
     let lines = child.stdout.take().map(lines_of);
+    let mut said = Vec::new();
+    let mut found = None;
     let verdict = loop {
         let left = LIMIT.saturating_sub(started.elapsed());
         match lines.as_ref().map(|lines| lines.recv_timeout(left)) {
             Some(Ok(line)) => {
-                if let Some(finding) = finding(&line) {
-                    break Verdict::Failed(finding.to_owned());
+                found = found.or_else(|| finding(&line).map(str::to_owned));
+                said.push(line);
+                if let Some(finding) = found.take_if(|_| awake.is_some()) {
+                    break Verdict::Failed(finding);
                 }
             }
             Some(Err(RecvTimeoutError::Timeout)) => break Verdict::Hung,
             Some(Err(RecvTimeoutError::Disconnected)) | None => {
-                break ended(&mut child).map_err(failed)?;
+                let ended = ended(&mut child).map_err(failed)?;
+                break found.map_or(ended, Verdict::Failed);
             }
         }
     };
     // It may have ended by now. What it has started ends with it, as after any failure.
     let _ = child.kill();
     let _ = child.wait();
-    Ok(Seen { verdict, took: started.elapsed() })
+    Ok(Seen { verdict, took: started.elapsed(), said })
 }
 
 /// A thread of its own reads, since reading has no time limit.

@@ -70,10 +70,24 @@ fn seeded(file: &str, mut text: String, seeds: &[Seed]) -> Result<String, Failur
     for seed in seeds.iter().filter(|seed| seed.file == file) {
         text = seed.plant(&text)?;
     }
-    if file == "src/lib.rs" {
-        text.push_str(SWITCH);
+    match file {
+        "src/lib.rs" => text.push_str(SWITCH),
+        "Cargo.toml" => text = versioned(&text)?,
+        _ => {}
     }
     Ok(text)
+}
+
+/// Gives the copy a version of its own. Cargo tells packages of the same version in different workspaces apart by their paths from
+/// the roots of these, which are the same here: it would take what it built of the copy for the workspace's, and go on
+/// doing so after that has changed.
+fn versioned(manifest: &str) -> Result<String, Failure> {
+    let version = concat!("\nversion = \"", env!("CARGO_PKG_VERSION"));
+    let seeded = manifest.replacen(version, &format!("{version}+seeded"), 1);
+    if seeded == manifest {
+        return Err(Failure::new("Cargo.toml does not say the version of the workspace"));
+    }
+    Ok(seeded)
 }
 
 fn write_if_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -121,6 +135,16 @@ fn cannot(what: &str, file: &str, error: &io::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_copy_has_another_version_than_the_workspace_and_fits_its_requirements() {
+        let manifest = fs::read_to_string(cargo::root().join("Cargo.toml")).unwrap();
+        let versioned = versioned(&manifest).unwrap();
+        let (ours, theirs) =
+            (env!("CARGO_PKG_VERSION"), concat!(env!("CARGO_PKG_VERSION"), "+seeded"));
+        assert_eq!(versioned.matches(theirs).count(), 1);
+        assert_eq!(versioned.replace(theirs, ours), manifest);
+    }
 
     #[test]
     fn all_that_a_build_needs_is_copied_and_nothing_that_one_leaves() {
