@@ -5,6 +5,7 @@ use std::{
     future::pending,
     panic::resume_unwind,
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
 
 use futures::executor::block_on;
@@ -14,7 +15,7 @@ use super::{
     tests::{Fleet, LEASE},
     *,
 };
-use crate::{MemoryStore, Phase};
+use crate::{MemoryStore, Phase, TermEnd};
 
 #[tokio::test(start_paused = true)]
 async fn an_elector_runs_on_the_callers_runtime_until_it_is_told_to_stop() {
@@ -146,4 +147,38 @@ fn an_elector_that_can_have_no_watchdog_does_not_take_part() {
         .unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_that_is_in_a_hurry_cuts_work_in_time_to_release_the_lease() {
+    let fleet = Fleet::new();
+    let candidacy = fleet.candidate();
+    let term = candidacy.leadership().leading().await.unwrap();
+    let work = tokio::spawn(term.until_ended(pending::<()>()));
+    let asked = fleet.clock.now();
+    let limit = Duration::from_secs(2);
+    candidacy.shutdown_within(limit).await.unwrap();
+    let took = fleet.clock.now().saturating_since(asked);
+    assert!(took <= limit && took >= Duration::from_secs(1), "{took:?}");
+    assert!(work.await.unwrap().is_err());
+    assert!(fleet.store.leaders().await.unwrap()[0].1.released);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_that_is_in_a_hurry_leaves_a_lease_that_it_cannot_release() {
+    let fleet = Fleet::new();
+    let candidacy = fleet.candidate();
+    let term = candidacy.leadership().leading().await.unwrap();
+    let guard = term.guard().unwrap();
+    let asked = fleet.clock.now();
+    let slow = candidacy.shutdown();
+    let outcome = candidacy.shutdown_within(Duration::from_secs(1)).await;
+    assert!(matches!(outcome, Err(StopError::OutOfTime | StopError::StillRunning { .. })));
+    assert!(slow.await.is_err());
+    let took = fleet.clock.now().saturating_since(asked);
+    assert!(took <= Duration::from_millis(1_010), "{took:?}");
+    assert_eq!(term.end(), Some(TermEnd::Shutdown));
+    assert_eq!(candidacy.leadership().status().phase(), Phase::Stopped);
+    assert!(!fleet.store.leaders().await.unwrap()[0].1.released);
+    drop(guard);
 }

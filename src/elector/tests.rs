@@ -352,40 +352,6 @@ async fn a_term_is_told_before_who_leads_and_together_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_that_is_in_a_hurry_cuts_work_in_time_to_release_the_lease() {
-    let fleet = Fleet::new();
-    let candidacy = fleet.candidate();
-    let term = candidacy.leadership().leading().await.unwrap();
-    let work = tokio::spawn(term.until_ended(std::future::pending::<()>()));
-    let asked = fleet.clock.now();
-    let limit = Duration::from_secs(2);
-    candidacy.shutdown_within(limit).await.unwrap();
-    let took = fleet.clock.now().saturating_since(asked);
-    assert!(took <= limit && took >= Duration::from_secs(1), "{took:?}");
-    assert!(work.await.unwrap().is_err());
-    assert!(fleet.store.leaders().await.unwrap()[0].1.released);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_shutdown_that_is_in_a_hurry_leaves_a_lease_that_it_cannot_release() {
-    let fleet = Fleet::new();
-    let candidacy = fleet.candidate();
-    let term = candidacy.leadership().leading().await.unwrap();
-    let guard = term.guard().unwrap();
-    let asked = fleet.clock.now();
-    let slow = candidacy.shutdown();
-    let outcome = candidacy.shutdown_within(Duration::from_secs(1)).await;
-    assert!(matches!(outcome, Err(StopError::OutOfTime | StopError::StillRunning { .. })));
-    assert!(slow.await.is_err());
-    let took = fleet.clock.now().saturating_since(asked);
-    assert!(took <= Duration::from_millis(1_010), "{took:?}");
-    assert_eq!(term.end(), Some(TermEnd::Shutdown));
-    assert_eq!(candidacy.leadership().status().phase(), Phase::Stopped);
-    assert!(!fleet.store.leaders().await.unwrap()[0].1.released);
-    drop(guard);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_lease_that_is_not_released_on_end_runs_out_before_anybody_leads() {
     let fleet = Fleet::new();
     let elector = || fleet.builder().release_on_end(false).build().unwrap().spawn();

@@ -14,8 +14,8 @@ use tokio::time::sleep;
 /// the process was frozen meanwhile and finds the time over and the work done at once: a reply that has waited in a socket
 /// tells nothing about now. `tokio::time::timeout` looks at the work first.
 ///
-/// The time begins with the first poll. It is counted on tokio's clock, which stops while the machine is suspended: this limits waiting, and proves
-/// nothing. Needs a tokio runtime with time enabled.
+/// The time begins with the first poll. It is counted on tokio's clock, which stops while the machine is suspended: this
+/// limits waiting, and proves nothing. Needs a tokio runtime with time enabled.
 ///
 /// # Cancel safety
 /// Dropping it drops the work.

@@ -1,10 +1,10 @@
 //! Tests of tenure across its crates, and across processes.
 //!
 //! A test starts a [`Fleet`] of *participants*, each with one candidate in it, that share nothing but a database:
-//! processes, threads of the test's own, or processes of an [`Example`]. They say what they do on their standard output, in [events](Event) that carry readings of one clock, which
-//! all processes of a machine share; and they do what they are [told](Command) on their standard input. The test kills
-//! them, freezes them, or takes their database away, waits for what must happen, and has the [`oracle`] judge everything
-//! that was said.
+//! processes or threads, which say what they do in [events](Event) and do what they are [told](Command), or processes of an
+//! [`Example`], which are asked. Events carry readings of one clock, which all processes of a machine share. The test kills
+//! participants, freezes them, or takes their database away, waits for what must happen, and has the [`oracle`] judge
+//! everything that was said.
 //!
 //! What each test proves, and which rule's mutation it was seen to catch, stands in `tests/README.md`.
 #![cfg(unix)]

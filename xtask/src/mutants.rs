@@ -4,6 +4,7 @@
 //! a copy of the workspace, where an environment variable says which of them is awake. So all are built at once, in the same
 //! target directory and with the same features as everything else, and each costs no more than running some test programs.
 
+mod document;
 mod generated;
 mod layer;
 mod seed;

@@ -91,7 +91,7 @@ pub(crate) async fn a_stream_may_be_dropped_at_any_point<S: Subject>(
         return Err(Unsupported("the store gives no hints"));
     }
     let mut leader = bench.candidate("the leader").await;
-    let mut cuts = Cuts::default();
+    let mut cuts = Cuts::in_rounds(1);
     cuts.everywhere("hints", async |cut| {
         let mut hints = leader.session.hints();
         // Most stores give one when listening has begun.

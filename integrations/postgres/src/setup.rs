@@ -137,9 +137,11 @@ fn hides_a_secret(rest: &str) -> bool {
     rest.split_once('?').is_some_and(|(_, behind)| behind.contains('@'))
 }
 
-/// In place of the driver's error, which repeats the value that it does not understand.
+/// In place of the driver's error, which repeats what it does not understand.
 fn unspecific() -> sqlx::Error {
-    sqlx::Error::Configuration("a parameter of the URL has a value that is not possible".into())
+    let why =
+        "what stands behind `?` is not understood; in a password write %3F for `?` and %40 for `@`";
+    sqlx::Error::Configuration(why.into())
 }
 
 fn query(rest: &str) -> &str {

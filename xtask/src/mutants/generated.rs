@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeSet, fmt, fs, path::Path, process::Command};
 
+use super::document::{FILE, section};
 use crate::{Failure, cargo, steps::Steps, tools::Tool};
 
 /// Another version makes up others.
@@ -13,10 +14,6 @@ const FOLDERS: [&str; 2] = ["protocol", "term"];
 
 /// In seconds, how long these tests may take. Three are enough for all of them, but not on a machine that has much to do.
 const PATIENCE: &str = "20";
-
-const FILE: &str = "tests/README.md";
-const BEGINS: &str = "<!-- changes that no test notices -->\n";
-const ENDS: &str = "<!-- end of changes that no test notices -->\n";
 
 /// What cargo-mutants says with its exit status when it has tried all: every change is noticed, some are not, or with some the
 /// tests came to no end. Those are noticed, too: where somebody waits for the end of a term, the end of that is what is tried.
@@ -38,12 +35,14 @@ pub(super) fn try_all(steps: &mut Steps) -> Result<(), Failure> {
             if !status.code().is_some_and(|code| HAS_TRIED_ALL.contains(&code)) {
                 return Err(Failure::new(format!("{} failed: {status}", CARGO_MUTANTS.name)));
             }
-            let missed = read(&reports.join("mutants.out").join("missed.txt"))?;
+            let missed = reports.join("mutants.out").join("missed.txt");
+            let missed =
+                fs::read_to_string(&missed).map_err(|error| cannot("be read", &missed, &error))?;
             found.extend(missed.lines().map(change));
             Ok(())
         })?;
     }
-    judge(&found, &explained(&read(&cargo::root().join(FILE))?)?)
+    judge(&found, &explained(&survivors()?))
 }
 
 fn changes(folder: &str, target: &Path, reports: &Path) -> Command {
@@ -72,18 +71,15 @@ fn change(line: &str) -> String {
     format!("`{file}`: `{what}`")
 }
 
+/// What the document says of those that survive.
+fn survivors() -> Result<String, Failure> {
+    section("changes that no test notices")
+}
+
 /// The first column of the table.
-fn explained(document: &str) -> Result<BTreeSet<String>, Failure> {
-    let (_, rest) = document
-        .split_once(BEGINS)
-        .ok_or_else(|| Failure::new(format!("{FILE} has no line {BEGINS}")))?;
-    let (table, _) =
-        rest.split_once(ENDS).ok_or_else(|| Failure::new(format!("{FILE} has no line {ENDS}")))?;
+fn explained(table: &str) -> BTreeSet<String> {
     let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
-    Ok(rows
-        .filter_map(|row| row.split_once(" | "))
-        .map(|(change, _)| format!("`{change}"))
-        .collect())
+    rows.filter_map(|row| row.split_once(" | ")).map(|(change, _)| format!("`{change}")).collect()
 }
 
 fn judge(found: &BTreeSet<String>, explained: &BTreeSet<String>) -> Result<(), Failure> {
@@ -100,10 +96,6 @@ fn judge(found: &BTreeSet<String>, explained: &BTreeSet<String>) -> Result<(), F
         return Ok(());
     }
     Err(Failure::new(format!("what {FILE} explains is not what was found\n{new}{gone}")))
-}
-
-fn read(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|error| cannot("be read", path, &error))
 }
 
 fn cannot(what: &str, path: &Path, error: &impl fmt::Display) -> Failure {
@@ -132,7 +124,7 @@ mod tests {
     #[test]
     fn the_document_explains_what_survived_and_nothing_else() {
         let table = "| change | why |\n|---|---|\n| `a.rs`: `x \\|\\| y` | equivalent |\n";
-        let explained = explained(&format!("text\n{BEGINS}{table}{ENDS}")).unwrap();
+        let explained = explained(table);
         assert_eq!(explained, set(&[r"`a.rs`: `x \|\| y`"]));
         judge(&explained, &explained).unwrap();
         let new = judge(&set(&[r"`a.rs`: `x \|\| y`", "`b.rs`: `z`"]), &explained).unwrap_err();
@@ -142,8 +134,9 @@ mod tests {
     }
 
     #[test]
-    fn the_document_has_the_table() {
-        let explained = explained(&read(&cargo::root().join(FILE)).unwrap()).unwrap();
+    fn what_the_document_explains_is_in_files_that_are_there() {
+        let explained = explained(&survivors().unwrap());
+        assert!(!explained.is_empty());
         for change in explained {
             let file = change.trim_start_matches('`').split('`').next().unwrap_or_default();
             assert!(cargo::root().join(file).is_file(), "{change}");

@@ -1,26 +1,22 @@
-//! The table in `tests/README.md`.
+//! The table of seeded bugs.
 
-use std::{fmt::Write, fs};
+use std::fmt::Write;
 
-use super::seed::Seed;
-use crate::{Failure, cargo};
-
-const FILE: &str = "tests/README.md";
-const BEGINS: &str = "<!-- seeded bugs -->\n";
-const ENDS: &str = "<!-- end of seeded bugs -->\n";
+use super::{
+    document::{FILE, section},
+    seed::Seed,
+};
+use crate::Failure;
 
 /// Fails unless the table lists exactly these bugs.
 pub(super) fn check(seeds: &[Seed]) -> Result<(), Failure> {
-    let text = fs::read_to_string(cargo::root().join(FILE))
-        .map_err(|error| Failure::new(format!("{FILE} cannot be read: {error}")))?;
     let table = table(seeds);
-    let found = text.split_once(BEGINS).and_then(|(_, rest)| rest.split_once(ENDS));
-    match found {
-        Some((found, _)) if found == table => Ok(()),
-        _ => Err(Failure::new(format!(
-            "the table in {FILE} is not that of xtask/mutants; between its two marks has to stand:\n{table}"
-        ))),
+    if section("seeded bugs")? == table {
+        return Ok(());
     }
+    Err(Failure::new(format!(
+        "the table in {FILE} is not that of xtask/mutants; between its two marks has to stand:\n{table}"
+    )))
 }
 
 fn table(seeds: &[Seed]) -> String {

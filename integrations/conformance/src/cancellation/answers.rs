@@ -22,7 +22,8 @@ pub(crate) async fn the_next_call_gets_its_own_answer<S: Subject>(
 ) -> Result<(), Unsupported> {
     let mut witness = bench.candidate("the leader").await;
     let mut warm = bench.candidate("the leader").await;
-    let (mut cold_cuts, mut warm_cuts) = (Cuts::default(), Cuts::default());
+    // One for each of the calls that come next.
+    let (mut cold_cuts, mut warm_cuts) = (Cuts::in_rounds(1), Cuts::in_rounds(1));
     for dropped in Call::ALL {
         for next in Call::ALL {
             cold_cuts
@@ -39,10 +40,8 @@ pub(crate) async fn the_next_call_gets_its_own_answer<S: Subject>(
                 .await;
         }
     }
-    // Each was dropped before each of the others.
-    let others = Call::ALL.len();
-    cold_cuts.report(others * bench.subject.cut_points());
-    warm_cuts.report(others);
+    cold_cuts.report(bench.subject.cut_points());
+    warm_cuts.report(1);
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 #![allow(dead_code, clippy::unwrap_used)] // no test program needs all of it, and it is for tests alone
 
 use std::{
+    error::Error,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, AtomicU32, Ordering},
@@ -15,10 +16,10 @@ use bytes::Bytes;
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tenure::{
-    ElectionName, Fence, Identity, Lease,
+    ElectionName, Fence, Identity, Lease, StoreError,
     store::{AcquireRequest, Observed, Outcome, ReleaseRequest, RenewRequest, Session, Store},
 };
-use tenure_nats::{NatsSession, NatsStore, async_nats};
+use tenure_nats::{BucketError, NatsError, NatsSession, NatsStore, async_nats};
 use tenure_testbed::Nats;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -295,4 +296,23 @@ pub(crate) fn lost(outcome: Outcome) -> Option<Lease> {
         Outcome::Won(lease) => panic!("won {lease:?}"),
         Outcome::Lost(by) => by,
     }
+}
+
+/// What is wrong with the bucket.
+pub(crate) fn bucket_error(error: &StoreError) -> &BucketError {
+    assert!(error.is_fatal(), "{error}");
+    match error.source().unwrap().downcast_ref::<NatsError>() {
+        Some(NatsError::Bucket(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// On both versions.
+pub(crate) async fn on_both(test: impl AsyncFn(&'static Nats)) {
+    test(old()).await;
+    test(current()).await;
+}
+
+pub(crate) fn store(server: &Nats, bucket: &str) -> NatsStore {
+    NatsStore::new(&server.url()).unwrap().with_bucket(bucket).unwrap()
 }

@@ -8,8 +8,8 @@ use tokio::runtime::Builder;
 
 use super::judge::{Author, Record};
 
-/// How long the server waits for a transaction of the ledger in which nothing happens, unless it holds a term of a shorter
-/// lease: so it says itself.
+/// How long the server waits for a transaction in which nothing happens, by the first statement that the examples make in it.
+/// One that holds a term is given up after as much as its lease, if that is shorter.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long it is read. After a scenario that broke off the server may still be frozen.

@@ -88,3 +88,34 @@ fn a_fleet_whose_leader_is_not_followed_in_time_is_found() {
         history.violates(property);
     }
 }
+
+#[test]
+fn a_fleet_without_a_leader_is_found_when_it_should_have_one() {
+    let mut history = History::new();
+    let leads_by = ms(30_000);
+    history.oracle.observe(&Event { at: ms(0), who: None, what: What::Settled { leads_by } });
+    history.tell(30_000, 0, What::Joined);
+    history.is_fine();
+    history.tell(30_001, 0, What::Joined);
+    history.violates(LeadsInTime);
+}
+
+#[test]
+fn a_fleet_that_has_lost_its_leader_in_the_end_is_found() {
+    let mut history = History::new();
+    let leads_by = ms(30_000);
+    history.oracle.observe(&Event { at: ms(0), who: None, what: What::Settled { leads_by } });
+    history.lead(1, 0);
+    history.oracle.finish(ms(60_000));
+    history.violates(LeadsInTime);
+}
+
+#[test]
+fn a_leader_that_steps_down_though_all_is_well_is_found() {
+    let mut history = History::new();
+    let leads_by = ms(30_000);
+    history.oracle.observe(&Event { at: ms(0), who: None, what: What::Settled { leads_by } });
+    history.lead(1, 0);
+    history.tell(13_501, 0, What::Ended(TermEnd::Expired));
+    history.violates(StaysLeader);
+}
