@@ -42,7 +42,7 @@ pub(super) fn try_all(steps: &mut Steps) -> Result<(), Failure> {
             Ok(())
         })?;
     }
-    judge(&found, &explained(&survivors()?))
+    steps.step("what survives", || judge(&found, &explained(&survivors()?)))
 }
 
 fn changes(folder: &str, target: &Path, reports: &Path) -> Command {
