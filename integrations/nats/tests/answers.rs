@@ -6,7 +6,7 @@ use std::{
     error::Error,
     net::SocketAddr,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -110,6 +110,7 @@ const NO_FILES: u64 = 10049;
 const NO_STREAM: u64 = 10059;
 const SUBJECTS_OVERLAP: u64 = 10065;
 const WRONG_SEQUENCE: u64 = 10071;
+const FULL: u64 = 10077;
 
 /// A message of the stream.
 fn message(seq: u64, time: &str, data: &str) -> String {
@@ -322,6 +323,32 @@ async fn a_bucket_that_never_stays_is_given_up_for_now() {
     })
     .await;
     assert_contended(store.ensure_schema().await);
+}
+
+/// The old bucket is frozen only when it is written there where its elections are.
+#[tokio::test]
+async fn a_migration_that_cannot_note_its_target_freezes_nothing() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let heard = asked.clone();
+    let store = scripted(move |subject| {
+        heard.lock().unwrap().push(subject.to_owned());
+        match subject {
+            "$JS.API.STREAM.INFO.KV_leader_election" => bucket(|_| {}),
+            "$JS.API.STREAM.MSG.GET.KV_leader_election" => refusal(NO_MESSAGE),
+            "$JS.API.STREAM.INFO.KV_target" => bucket(|info| {
+                info["config"]["subjects"] = json!(["$KV.target.>"]);
+                info["config"]["description"] = "tenure: elections are being moved here".into();
+            }),
+            _ => refusal(FULL),
+        }
+    })
+    .await;
+    let target = store.clone().with_bucket("target").unwrap();
+    let error = migrate(&store, &target).await.unwrap_err();
+    assert_eq!(cause(&error).jetstream_code(), Some(FULL), "{error:?}");
+    let asked = asked.lock().unwrap();
+    assert!(asked.iter().any(|subject| subject == "$KV.leader_election./moved-to"), "{asked:?}");
+    assert!(!asked.iter().any(|subject| subject.contains("STREAM.UPDATE")), "{asked:?}");
 }
 
 #[tokio::test]
