@@ -247,14 +247,18 @@ fn a_bucket_without_room_for_anything_is_refused() {
     assert!(matches!(store.with_max_bytes(0), Err(SetupError::NoBytes)));
 }
 
+/// A bucket of which the server does not know yet when it was created.
+fn unfinished() -> String {
+    bucket(|info| {
+        info["created"] = "0001-01-01T00:00:00Z".into();
+        info["state"] = json!({"messages": 0, "first_seq": 0});
+    })
+}
+
 /// What a server says to somebody while it carries out the request of somebody else to create the same bucket; all of it was
 /// seen when twelve did so at once.
 #[tokio::test]
 async fn a_bucket_that_is_still_being_created_is_waited_for() {
-    let unfinished = bucket(|info| {
-        info["created"] = "0001-01-01T00:00:00Z".into();
-        info["state"] = json!({"messages": 0, "first_seq": 0});
-    });
     let unnoted = bucket(|info| info["state"]["messages"] = 0.into());
     let stored =
         json!({"stream": "KV_leader_election", "seq": 1_795_990_913_000_000_u64}).to_string();
@@ -262,7 +266,7 @@ async fn a_bucket_that_is_still_being_created_is_waited_for() {
         ("$JS.API.STREAM.INFO", "$JS.API.STREAM.CREATE", "$KV.leader_election./note");
     for course in [
         // It is not known when it was created.
-        vec![(info, unfinished.clone()), (info, unfinished), (info, bucket(|_| {}))],
+        vec![(info, unfinished()), (info, unfinished()), (info, bucket(|_| {}))],
         // It is there, and takes no messages yet.
         vec![
             (info, unnoted.clone()),
@@ -295,11 +299,7 @@ async fn a_bucket_that_is_still_being_created_is_waited_for() {
 /// Nobody is creating it: then the reason is another one, and is said.
 #[tokio::test]
 async fn a_bucket_that_cannot_be_created_is_not_waited_for_without_end() {
-    let unfinished = bucket(|info| {
-        info["created"] = "0001-01-01T00:00:00Z".into();
-        info["state"] = json!({"messages": 0, "first_seq": 0});
-    });
-    let store = scripted(move |_| unfinished.clone()).await;
+    let store = scripted(|_| unfinished()).await;
     let error = store.ensure_schema().await.unwrap_err();
     assert!(matches!(cause(&error), NatsError::BeingCreated), "{error:?}");
     assert!(error.is_retryable(), "{error}");
